@@ -1,0 +1,66 @@
+package agent
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// Item is an entry of the key-value store (reference 7).
+type Item struct {
+	Namespace []string        `json:"namespace"`
+	Key       string          `json:"key"`
+	Value     json.RawMessage `json:"value"`
+	CreatedAt time.Time       `json:"created_at"`
+	UpdatedAt time.Time       `json:"updated_at"`
+	Score     *float64        `json:"score,omitempty"`
+}
+
+// StoreOp is one operation of a store batch (reference 15); exactly one member is set.
+type StoreOp struct {
+	Get        *GetOp        `json:"get,omitempty"`
+	Put        *PutOp        `json:"put,omitempty"`
+	Search     *SearchOp     `json:"search,omitempty"`
+	Namespaces *NamespacesOp `json:"namespaces,omitempty"`
+}
+
+// GetOp reads one item. RefreshTTL nil = the store's own setting.
+type GetOp struct {
+	Namespace  []string `json:"namespace"`
+	Key        string   `json:"key"`
+	RefreshTTL *bool    `json:"refresh_ttl,omitempty"`
+}
+
+// PutOp writes an item; a null or absent Value deletes it.
+type PutOp struct {
+	Namespace []string        `json:"namespace"`
+	Key       string          `json:"key"`
+	Value     json.RawMessage `json:"value"`
+	Index     json.RawMessage `json:"index,omitempty"`
+	TTL       *float64        `json:"ttl,omitempty"` // minutes
+}
+
+// SearchOp lists items below a namespace prefix by updated_at descending.
+type SearchOp struct {
+	Prefix     []string        `json:"namespace_prefix"`
+	Filter     json.RawMessage `json:"filter,omitempty"`
+	Query      string          `json:"query,omitempty"`
+	Limit      int             `json:"limit"`
+	Offset     int             `json:"offset"`
+	RefreshTTL *bool           `json:"refresh_ttl,omitempty"`
+}
+
+// NamespacesOp lists namespaces; "*" in a path matches one label.
+type NamespacesOp struct {
+	Prefix   []string `json:"prefix,omitempty"`
+	Suffix   []string `json:"suffix,omitempty"`
+	MaxDepth int      `json:"max_depth,omitempty"` // 0 = whole
+	Limit    int      `json:"limit"`
+	Offset   int      `json:"offset"`
+}
+
+// StoreResult answers one StoreOp: Item for a get (nil = none), Items for a search, Namespaces for a listing.
+type StoreResult struct {
+	Item       *Item      `json:"item,omitempty"`
+	Items      []Item     `json:"items,omitempty"`
+	Namespaces [][]string `json:"namespaces,omitempty"`
+}

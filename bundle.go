@@ -1,0 +1,66 @@
+package slipway
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// Language is the language a graph is written in, and so the kind of worker that runs it.
+type Language string
+
+// The languages.
+const (
+	Python Language = "python"
+	Node   Language = "node"
+)
+
+// BundleFile is the name of the file that describes a bundle, at its root.
+const BundleFile = "bundle.json"
+
+// Bundle describes an unpacked artifact: a directory that an agent server can run without looking anything up. All paths
+// are relative to that directory, with slashes.
+type Bundle struct {
+	Version int `json:"version"` // 1
+	// Graphs of the configuration by graph id.
+	Graphs map[string]BundleGraph `json:"graphs"`
+	// Dir is the directory of the graph configuration: the workers' working directory.
+	Dir string `json:"dir"`
+	// Config is the whole graph configuration as the user wrote it.
+	Config json.RawMessage `json:"config"`
+	// Env is the `env` map of the configuration; secrets are laid over it.
+	Env map[string]string `json:"env"`
+	// Python and Node say how to start the workers; nil when no graph needs them.
+	Python *PythonBundle `json:"python,omitempty"`
+	Node   *NodeBundle   `json:"node,omitempty"`
+}
+
+// BundleGraph is one graph of a bundle.
+type BundleGraph struct {
+	// Spec is "<path or module>:<attribute>"; a path is relative to Bundle.Dir and starts with "./" or "../".
+	Spec        string   `json:"spec"`
+	Language    Language `json:"language"`
+	Description string   `json:"description,omitempty"`
+}
+
+// PythonBundle says how to start a Python worker.
+type PythonBundle struct {
+	Interpreter string   `json:"interpreter"` // of the bundle's virtual environment
+	Path        []string `json:"path"`        // directories put on sys.path, in order
+}
+
+// NodeBundle says how to start a Node worker.
+type NodeBundle struct {
+	// Interpreter is an absolute path or a name looked up in PATH.
+	Interpreter string `json:"interpreter"`
+	// Loader is a module for node's --import that makes TypeScript loadable (tsx); "" when no graph needs one.
+	Loader string `json:"loader,omitempty"`
+}
+
+// BundlePath returns the directory, below root, of the bundle with the given digest ("sha256:<hex>").
+func BundlePath(root, digest string) string {
+	_, hex, ok := strings.Cut(digest, ":")
+	if !ok {
+		hex = digest
+	}
+	return root + "/" + hex
+}
