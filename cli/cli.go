@@ -1,0 +1,96 @@
+// Package cli is slipway's command line towards a control service: deploying, looking, changing. It knows the service only
+// through package client; starting one is cmd/slipway's business.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/slipway-dev/slipway/client"
+	"github.com/spf13/cobra"
+)
+
+// app is what every command shares: where the server is and how to print.
+type app struct {
+	version string
+	url     string
+	apiKey  string
+	dataDir string
+	json    bool
+	getenv  func(string) string
+	out     io.Writer
+	errOut  io.Writer
+}
+
+// Environment is what the commands see of the process they run in.
+type Environment struct {
+	Version  string
+	Getenv   func(string) string
+	Out, Err io.Writer
+}
+
+// Commands returns the commands that talk to a control service and adds their shared flags to root.
+func Commands(root *cobra.Command, env Environment) []*cobra.Command {
+	a := &app{version: env.Version, getenv: env.Getenv, out: env.Out, errOut: env.Err}
+	flags := root.PersistentFlags()
+	flags.StringVar(&a.url, "url", "", "address of the control service (else SLIPWAY_URL, else the local installation)")
+	flags.StringVar(&a.apiKey, "api-key", "", "API key (else SLIPWAY_API_KEY, else the local installation's)")
+	flags.StringVar(&a.dataDir, "data-dir", "", "data directory of a local installation (else SLIPWAY_DATA_DIR, else ~/.slipway)")
+	flags.BoolVar(&a.json, "json", false, "print JSON")
+	return []*cobra.Command{
+		a.deployCommand(), a.listCommand(), a.getCommand(), a.revisionsCommand(), a.logsCommand(), a.redeployCommand(),
+		a.deleteCommand(), a.secretsCommand(), a.openCommand(), a.versionCommand(),
+	}
+}
+
+// Message turns an error into the one sentence with a remedy that the command line prints.
+func Message(err error) string {
+	var unreachable *client.UnreachableError
+	var answer *client.Error
+	switch {
+	case errors.Is(err, context.Canceled):
+		return "stopped."
+	case errors.As(err, &unreachable):
+		return fmt.Sprintf("%s; start one with `slipway up`, or name another with --url or SLIPWAY_URL.", unreachable.Error())
+	case errors.As(err, &answer) && answer.Status == 401:
+		return ended(answer.Detail) + " Give a valid key with --api-key or SLIPWAY_API_KEY."
+	}
+	return ended(err.Error())
+}
+
+// ended gives a sentence its full stop.
+func ended(text string) string {
+	text = strings.TrimSpace(text)
+	if text == "" || strings.ContainsRune(".!?", rune(text[len(text)-1])) {
+		return text
+	}
+	return text + "."
+}
+
+// byName finds a deployment by its name.
+func (a *app) byName(ctx context.Context, c *client.Client, name string) (client.Deployment, error) {
+	d, found, err := c.DeploymentByName(ctx, name)
+	if err != nil {
+		return client.Deployment{}, err
+	}
+	if !found {
+		return client.Deployment{}, fmt.Errorf("there is no deployment named %q; `slipway list` shows those there are", name)
+	}
+	return d, nil
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "version", Short: "Print the version", Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if a.json {
+				return a.printJSON(map[string]string{"version": a.version})
+			}
+			_, err := fmt.Fprintln(a.out, "slipway", a.version)
+			return err
+		},
+	}
+}
