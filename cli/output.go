@@ -38,7 +38,9 @@ func (a *app) onTerminal() bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-func good(text string) string  { return lipgloss.NewStyle().Foreground(lipgloss.Color("2")).Render(text) }
+func good(text string) string {
+	return lipgloss.NewStyle().Foreground(lipgloss.Color("2")).Render(text)
+}
 func bad(text string) string   { return lipgloss.NewStyle().Foreground(lipgloss.Color("1")).Render(text) }
 func faint(text string) string { return lipgloss.NewStyle().Faint(true).Render(text) }
 
