@@ -38,6 +38,7 @@ type Deployment struct {
 	SourceConfig         SourceConfig
 	SourceRevisionConfig SourceRevisionConfig
 	SecretReferences     []SecretReference // nil = none
+	SecretSetID          string            // the current secrets; also those set before the first revision; "" = none
 
 	LatestRevisionID string // "" = none yet
 	ActiveRevisionID string // "" = nothing serves

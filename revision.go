@@ -37,6 +37,7 @@ type Revision struct {
 	SourceRevisionConfig SourceRevisionConfig
 	SecretReferences     []SecretReference
 	SecretSetID          string // the secrets it runs with
+	BuildSecretSetID     string // the values of the .env file its build read, sealed like secrets; "" = none
 	ArtifactDigest       string // "sha256:…"; "" until built
 	ReplayOf             string // the revision whose blueprint this one repeats; "" = none
 
