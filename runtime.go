@@ -90,6 +90,7 @@ type Observed struct {
 	Probe        string    // last health answer while not ready, e.g. "GET /ok: connection refused" or "503 {...}"
 	Failure      string    // why it can never become ready (a graph that does not import); "" = not known to be hopeless
 	LastLines    []string  // last log lines, redacted, at most MaxLastLines
+	DrainUntil   time.Time // with PhaseDraining: when its grace is over and it may be removed
 }
 
 // MaxLastLines is how many log lines an Observed carries.
@@ -120,6 +121,7 @@ type Runtime interface {
 // Router sends requests for a deployment to the revision that serves it.
 type Router interface {
 	// Route makes endpoint the one that new requests for the deployment go to; requests in flight stay where they are.
+	// With an empty endpoint the deployment is known but nothing serves it: new requests wait for the next Route.
 	Route(name, deploymentID, revisionID, endpoint string)
 	// Unroute forgets the deployment.
 	Unroute(deploymentID string)
