@@ -22,19 +22,18 @@ type app struct {
 	json    bool
 	getenv  func(string) string
 	out     io.Writer
-	errOut  io.Writer
 }
 
 // Environment is what the commands see of the process they run in.
 type Environment struct {
-	Version  string
-	Getenv   func(string) string
-	Out, Err io.Writer
+	Version string
+	Getenv  func(string) string
+	Out     io.Writer
 }
 
 // Commands returns the commands that talk to a control service and adds their shared flags to root.
 func Commands(root *cobra.Command, env Environment) []*cobra.Command {
-	a := &app{version: env.Version, getenv: env.Getenv, out: env.Out, errOut: env.Err}
+	a := &app{version: env.Version, getenv: env.Getenv, out: env.Out}
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "address of the control service (else SLIPWAY_URL, else the local installation)")
 	flags.StringVar(&a.apiKey, "api-key", "", "API key (else SLIPWAY_API_KEY, else the local installation's)")

@@ -83,7 +83,7 @@ func (c *control) run(args ...string) (string, error) {
 	root := &cobra.Command{Use: "slipway", SilenceErrors: true, SilenceUsage: true}
 	env := map[string]string{"SLIPWAY_URL": c.URL, "SLIPWAY_API_KEY": "k"}
 	root.AddCommand(cli.Commands(root, cli.Environment{
-		Version: "test", Getenv: func(k string) string { return env[k] }, Out: &out, Err: &out,
+		Version: "test", Getenv: func(k string) string { return env[k] }, Out: &out,
 	})...)
 	root.SetArgs(args)
 	err := root.Execute()

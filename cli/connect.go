@@ -44,7 +44,7 @@ func ReadCredentials(dir string) (Credentials, error) {
 	}
 	var c Credentials
 	if err := json.Unmarshal(raw, &c); err != nil {
-		return Credentials{}, fmt.Errorf("%s is not valid JSON (%v); remove it and run `slipway up` again", path, err)
+		return Credentials{}, fmt.Errorf("%s is not valid JSON (%w); remove it and run `slipway up` again", path, err)
 	}
 	return c, nil
 }

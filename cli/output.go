@@ -28,10 +28,6 @@ func (a *app) table(head []string, rows [][]string) error {
 	return w.Flush()
 }
 
-func (a *app) warn(format string, args ...any) {
-	fmt.Fprintln(a.errOut, "warning: "+fmt.Sprintf(format, args...))
-}
-
 // onTerminal says whether a person is looking.
 func (a *app) onTerminal() bool {
 	f, ok := a.out.(*os.File)

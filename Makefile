@@ -1,0 +1,58 @@
+# slipway: `make up` starts it with an example, `make test` proves it. Every target installs what it needs.
+SHELL := /bin/bash
+export CGO_ENABLED := 0
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
+DATA_DIR ?= $(HOME)/.slipway
+TOOLS := $(CURDIR)/.tools
+GOLANGCI_LINT_VERSION := v2.14.0
+
+.PHONY: build up down check test test-workers test-go lint fmt bench clean
+
+build: ## bin/slipway, one static binary
+	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/slipway ./cmd/slipway
+
+up: build ## build, start on the embedded default, deploy the example, print how to talk to it
+	bin/slipway up --data-dir "$(DATA_DIR)" --detach
+
+down: ## stop what `make up` started
+	bin/slipway down --data-dir "$(DATA_DIR)"
+
+check: ## the quick tier: vet and the packages that start no foreign process
+	go vet ./...
+	go test -short . ./agent/... ./graphconfig/... ./plan/... ./control/... ./api/... ./client/... ./cli/... ./engine/... ./store/... ./gateway/... ./listener/...
+
+test: test-go test-workers ## what CI runs
+
+test-go: build
+	go test -timeout 20m ./...
+
+test-workers: .tools/python/.ready workers/node/node_modules/.ready
+	cd workers/node && npm test
+	cd workers/python && $(TOOLS)/python/bin/python -m pytest -q
+
+workers/node/node_modules/.ready: workers/node/package-lock.json
+	cd workers/node && npm ci --no-audit --no-fund
+	touch $@
+
+.tools/python/.ready: workers/python/requirements-dev.txt
+	rm -rf $(TOOLS)/python
+	python3 -m venv $(TOOLS)/python
+	$(TOOLS)/python/bin/python -m pip install -q -r workers/python/requirements-dev.txt
+	touch $@
+
+lint: $(TOOLS)/golangci-lint .tools/python/.ready workers/node/node_modules/.ready
+	$(TOOLS)/golangci-lint run ./...
+	$(TOOLS)/python/bin/python -m ruff check workers/python
+	cd workers/node && npm run lint
+
+$(TOOLS)/golangci-lint:
+	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)
+
+fmt:
+	gofmt -w $$(git ls-files '*.go')
+
+bench: build ## every figure of bench/, one table and one JSON line each
+	bench/run
+
+clean:
+	rm -rf bin .tools workers/node/node_modules

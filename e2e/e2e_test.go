@@ -1,0 +1,116 @@
+package e2e_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+// tools are what the scenarios use besides the standard commands: the binary under test and the clients' packages.
+type tools struct {
+	bin      string // directory that holds slipway
+	warm     string // a data directory whose layers and caches later installations start from
+	clientJS string // directory with node_modules of the JavaScript SDK
+	clientPy string // Python interpreter with the Python SDK
+	graphs   string // testdata/graphs
+}
+
+func TestMain(m *testing.M) {
+	code, err := withTools(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// shared is set once, before any test runs.
+var shared tools
+
+func withTools(m *testing.M) (int, error) {
+	dir, err := os.MkdirTemp("", "slipway-e2e-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	shared.bin = dir
+	if err := command("..", "go", "build", "-o", filepath.Join(dir, "slipway"), "./cmd/slipway"); err != nil {
+		return 1, err
+	}
+	if shared.clientJS, err = installed("testdata/clients/js", "package-lock.json", func(into string) error {
+		return command(into, "npm", "ci", "--no-audit", "--no-fund")
+	}); err != nil {
+		return 1, err
+	}
+	py, err := installed("testdata/clients/py", "requirements.txt", func(into string) error {
+		if err := command(into, "python3", "-m", "venv", "venv"); err != nil {
+			return err
+		}
+		return command(into, "venv/bin/python", "-m", "pip", "install", "-q", "-r", "requirements.txt")
+	})
+	if err != nil {
+		return 1, err
+	}
+	shared.clientPy = filepath.Join(py, "venv/bin/python")
+	if shared.graphs, err = filepath.Abs("testdata/graphs"); err != nil {
+		return 1, err
+	}
+	shared.warm, err = filepath.Abs(filepath.Join(py, "..", "warm"))
+	if err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// installed copies a client project into the user's cache and installs it there, once for each content of its lock file.
+func installed(project, lock string, install func(into string) error) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(project, lock))
+	if err != nil {
+		return "", err
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(raw)
+	into := filepath.Join(cache, "slipway-e2e", filepath.Base(project)+"-"+hex.EncodeToString(sum[:8]))
+	if _, err := os.Stat(filepath.Join(into, ".ready")); err == nil {
+		return into, nil
+	}
+	if err := os.RemoveAll(into); err != nil {
+		return "", err
+	}
+	if err := os.CopyFS(into, os.DirFS(project)); err != nil {
+		return "", err
+	}
+	if err := install(into); err != nil {
+		return "", err
+	}
+	return into, os.WriteFile(filepath.Join(into, ".ready"), nil, 0o644)
+}
+
+func command(dir, name string, args ...string) error {
+	cmd := exec.Command(name, args...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("%s %v: %w\n%s", name, args, err, out)
+	}
+	return nil
+}
+
+// TestScripts runs every scenario of testdata/script.
+func TestScripts(t *testing.T) {
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		Setup:               setup,
+		Cmds:                commands(),
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+	})
+}
