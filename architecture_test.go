@@ -233,14 +233,14 @@ func TestNoInitAndNoGlobalState(t *testing.T) {
 	}
 }
 
-// stateful returns the names of a var declaration that could hold state.
+// stateful returns the names of a var declaration that could hold state. `version` is the linker's.
 func stateful(gen *ast.GenDecl) []string {
 	var names []string
 	for _, spec := range gen.Specs {
 		v := spec.(*ast.ValueSpec)
 		embedded := gen.Doc != nil && strings.Contains(text(gen.Doc), "//go:embed") || v.Doc != nil && strings.Contains(text(v.Doc), "//go:embed")
 		for i, name := range v.Names {
-			if name.Name == "_" || embedded || i < len(v.Values) && constant(v.Values[i]) {
+			if name.Name == "_" || name.Name == "version" || embedded || i < len(v.Values) && constant(v.Values[i]) {
 				continue
 			}
 			names = append(names, name.Name)
