@@ -1,0 +1,227 @@
+package control
+
+import (
+	"context"
+	"sort"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// builds is the builders' side of the service.
+type builds struct{ s *Service }
+
+var _ slipway.BuildQueue = builds{}
+
+// BuildQueue returns the builders' line to this service.
+func (s *Service) BuildQueue() slipway.BuildQueue { return builds{s} }
+
+// Recover frees every build lease at once. Only whoever knows that no builder is alive may call it: the single-machine
+// platform at its start, whose builder died with the process before.
+func (s *Service) Recover(ctx context.Context) error {
+	return wrap("recover builds", s.update(ctx, func(tx slipway.Tx) error {
+		held, err := tx.Revisions(slipway.RevisionQuery{Statuses: []slipway.RevisionStatus{slipway.Building}})
+		if err != nil {
+			return err
+		}
+		for _, r := range held {
+			r.LeaseExpires = time.UnixMicro(1)
+			if err := tx.PutRevision(r); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
+// Claim implements slipway.BuildQueue. Changes wake it; the timer is for leases, whose expiry changes nothing.
+func (b builds) Claim(ctx context.Context, owner string) (slipway.BuildJob, error) {
+	for {
+		_, changed := b.s.changed.state()
+		job, err := b.tryClaim(ctx, owner)
+		if err == nil || slipway.ErrorCode(err) != slipway.CodeNotFound {
+			return job, wrap("claim build", err)
+		}
+		if err := wait(ctx, changed, b.s.cfg.BuildLease/3); err != nil {
+			return slipway.BuildJob{}, err
+		}
+	}
+}
+
+// wait returns nil when changed closes or the time is over, and ctx's error when that ends first.
+func wait(ctx context.Context, changed <-chan struct{}, atMost time.Duration) error {
+	timer := time.NewTimer(atMost)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-changed:
+	case <-timer.C:
+	}
+	return nil
+}
+
+func (b builds) tryClaim(ctx context.Context, owner string) (slipway.BuildJob, error) {
+	var job slipway.BuildJob
+	if err := b.s.store.View(ctx, func(tx slipway.Tx) error { // most wake-ups are not for builders: look before writing
+		_, err := tx.ClaimBuild(b.s.clock())
+		return err
+	}); err != nil {
+		return job, err
+	}
+	err := b.s.update(ctx, func(tx slipway.Tx) error {
+		r, err := tx.ClaimBuild(b.s.clock())
+		if err != nil {
+			return err
+		}
+		r.LeaseOwner, r.LeaseExpires = owner, b.s.clock().Add(b.s.cfg.BuildLease)
+		r.LeaseEpoch++
+		if r.Status == slipway.Building {
+			err = tx.PutRevision(r)
+		} else {
+			err = b.s.move(tx, &r, slipway.Building, "")
+		}
+		if err != nil {
+			return err
+		}
+		job, err = b.job(tx, r)
+		return err
+	})
+	return job, err
+}
+
+func (b builds) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, error) {
+	d, err := tx.Deployment("", r.DeploymentID)
+	if err != nil {
+		return slipway.BuildJob{}, err
+	}
+	secrets, err := b.s.openSecrets(tx, r.SecretSetID)
+	if err != nil {
+		return slipway.BuildJob{}, err
+	}
+	rev, cfg := r.SourceRevisionConfig, r.SourceConfig
+	job := slipway.BuildJob{
+		RevisionID: r.ID, DeploymentID: r.DeploymentID, TenantID: r.TenantID, Name: d.Name, Owner: r.LeaseOwner, Epoch: r.LeaseEpoch,
+		Source: r.Source, RepoURL: text(cfg.RepoURL), RepoRef: text(rev.RepoRef), CommitSHA: text(rev.RepoCommitSHA),
+		TemplateID: text(cfg.TemplateID), ConfigPath: text(rev.AgentgraphConfigPath),
+		InstallCommand: text(cfg.InstallCommand), BuildCommand: text(cfg.BuildCommand), Redact: slipway.Redactions(secrets),
+	}
+	if r.Source == slipway.SourceInternalSource {
+		upload, err := tx.UploadByPath(r.DeploymentID, text(rev.SourceTarballPath))
+		if err != nil {
+			return job, err
+		}
+		job.TarballDigest = upload.Digest
+	}
+	return job, nil
+}
+
+func text(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
+
+// Renew implements slipway.BuildQueue.
+func (b builds) Renew(ctx context.Context, job slipway.BuildJob) error {
+	return wrap("renew build", b.s.store.Update(ctx, func(tx slipway.Tx) error {
+		r, err := held(tx, job)
+		if err != nil {
+			return err
+		}
+		r.LeaseExpires = b.s.clock().Add(b.s.cfg.BuildLease)
+		return tx.PutRevision(r)
+	}))
+}
+
+// held returns the job's revision while the job's lease is the current one, else CodeStale.
+func held(tx slipway.Tx, job slipway.BuildJob) (slipway.Revision, error) {
+	r, err := tx.Revision("", job.DeploymentID, job.RevisionID)
+	if err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound {
+		return r, err
+	}
+	if err != nil || r.Status != slipway.Building || r.LeaseOwner != job.Owner || r.LeaseEpoch != job.Epoch {
+		return r, slipway.Errorf(slipway.CodeStale, "the build of revision %s is no longer held by %s", job.RevisionID, job.Owner)
+	}
+	return r, nil
+}
+
+// Log implements slipway.BuildQueue.
+func (b builds) Log(ctx context.Context, job slipway.BuildJob, entries []slipway.LogEntry) error {
+	err := b.s.store.View(ctx, func(tx slipway.Tx) error {
+		_, err := held(tx, job)
+		return err
+	})
+	if err != nil {
+		return wrap("store build log", err)
+	}
+	lines := append([]slipway.LogEntry{}, entries...)
+	for i := range lines {
+		lines[i].DeploymentID, lines[i].RevisionID, lines[i].Kind = job.DeploymentID, job.RevisionID, slipway.LogBuild
+	}
+	return wrap("store build log", b.s.store.AppendLogs(ctx, lines))
+}
+
+// Complete implements slipway.BuildQueue.
+func (b builds) Complete(ctx context.Context, job slipway.BuildJob, result slipway.BuildResult) error {
+	return wrap("complete build", b.s.update(ctx, func(tx slipway.Tx) error {
+		r, err := held(tx, job)
+		if err != nil {
+			return err
+		}
+		d, err := tx.Deployment("", r.DeploymentID)
+		if err != nil {
+			return err
+		}
+		r.ArtifactDigest, r.LeaseOwner = result.ArtifactDigest, ""
+		if result.CommitSHA != "" {
+			r.SourceRevisionConfig.RepoCommitSHA = &result.CommitSHA
+			if d.LatestRevisionID == r.ID {
+				d.SourceRevisionConfig.RepoCommitSHA = &result.CommitSHA
+			}
+		}
+		if r.BuildSecretSetID, err = b.putEnvFile(tx, d, result.EnvFile); err != nil {
+			return err
+		}
+		if err := b.s.move(tx, &r, slipway.AwaitingDeploy, ""); err != nil {
+			return err
+		}
+		return b.s.settle(tx, d)
+	}))
+}
+
+func (b builds) putEnvFile(tx slipway.Tx, d slipway.Deployment, values map[string]string) (string, error) {
+	if len(values) == 0 {
+		return "", nil
+	}
+	var secrets []slipway.Secret
+	for name, value := range values {
+		secrets = append(secrets, slipway.Secret{Name: name, Value: value})
+	}
+	sort.Slice(secrets, func(i, j int) bool { return secrets[i].Name < secrets[j].Name })
+	set, err := b.s.sealSet(d, b.s.ids(), nil, secrets)
+	if err != nil {
+		return "", err
+	}
+	return set.ID, tx.PutSecretSet(set)
+}
+
+// Fail implements slipway.BuildQueue.
+func (b builds) Fail(ctx context.Context, job slipway.BuildJob, reason string) error {
+	return wrap("fail build", b.s.update(ctx, func(tx slipway.Tx) error {
+		r, err := held(tx, job)
+		if err != nil {
+			return err
+		}
+		d, err := tx.Deployment("", r.DeploymentID)
+		if err != nil {
+			return err
+		}
+		r.LeaseOwner = ""
+		if err := b.s.move(tx, &r, slipway.BuildFailed, reason); err != nil {
+			return err
+		}
+		return b.s.settle(tx, d)
+	}))
+}

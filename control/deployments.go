@@ -1,0 +1,263 @@
+package control
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// Deployment is a deployment as it is shown: its secrets by name, their values masked (control-plane reference 1).
+type Deployment struct {
+	slipway.Deployment
+	Secrets []slipway.Secret // in the order they were given
+}
+
+// Create makes a deployment, its tracing project and, where there is something to build, its first revision.
+func (s *Service) Create(ctx context.Context, who slipway.Principal, in slipway.DeploymentCreate) (Deployment, error) {
+	if err := authorize(who, mayCreate); err != nil {
+		return Deployment{}, err
+	}
+	var out Deployment
+	err := s.update(ctx, func(tx slipway.Tx) error {
+		change, err := slipway.Create(who.TenantID, in, s.inst, who.ID, s.clock(), s.ids)
+		if err != nil {
+			return err
+		}
+		if err := nameFree(tx, who.TenantID, in.Name); err != nil {
+			return err
+		}
+		project, err := tracingProject(tx, &change.Deployment)
+		if err != nil {
+			return err
+		}
+		if err := s.write(tx, change); err != nil {
+			return err
+		}
+		if err := tx.PutTracingProject(project); err != nil {
+			return err
+		}
+		if err := s.audit(tx, who, "create_deployment", change.Deployment.ID, auditOf(change)); err != nil {
+			return err
+		}
+		out, err = s.shown(tx, who.TenantID, change.Deployment.ID)
+		return err
+	})
+	return out, wrap("create deployment", err)
+}
+
+func nameFree(tx slipway.Tx, tenantID, name string) error {
+	taken, err := tx.DeploymentByName(tenantID, name)
+	switch {
+	case slipway.ErrorCode(err) == slipway.CodeNotFound:
+		return nil
+	case err != nil:
+		return err
+	case taken.Status == slipway.DeploymentAwaitingDelete:
+		return slipway.Errorf(slipway.CodeConflict, "the name %q is reserved until the deleted deployment of that name is gone; use another or try again", name)
+	}
+	return slipway.Errorf(slipway.CodeConflict, "a deployment named %q exists already; use another name or PATCH %s", name, taken.ID)
+}
+
+// tracingProject makes the project that bears the deployment's name (spec 2.1), or takes over the one that an earlier
+// deployment of the name left.
+func tracingProject(tx slipway.Tx, d *slipway.Deployment) (slipway.TracingProject, error) {
+	project, err := tx.TracingProjectByName(d.TenantID, d.Name)
+	switch {
+	case slipway.ErrorCode(err) == slipway.CodeNotFound:
+		project = slipway.TracingProject{ID: d.TracingProjectID, TenantID: d.TenantID, Name: d.Name, CreatedAt: d.CreatedAt}
+	case err != nil:
+		return project, err
+	}
+	d.TracingProjectID, project.DeploymentID = project.ID, d.ID
+	return project, nil
+}
+
+// Get returns one deployment of the caller's tenant; a deleted one is not found from the moment of its deletion.
+func (s *Service) Get(ctx context.Context, who slipway.Principal, id string) (Deployment, error) {
+	if err := authorize(who, mayRead); err != nil {
+		return Deployment{}, err
+	}
+	var out Deployment
+	err := s.store.View(ctx, func(tx slipway.Tx) (err error) {
+		out, err = s.shown(tx, who.TenantID, id)
+		return err
+	})
+	return out, wrap("get deployment", err)
+}
+
+// List returns one page of the caller's tenant, newest first.
+func (s *Service) List(ctx context.Context, who slipway.Principal, q slipway.DeploymentQuery) ([]Deployment, error) {
+	if err := authorize(who, mayRead); err != nil {
+		return nil, err
+	}
+	q.TenantID = who.TenantID
+	out := []Deployment{}
+	err := s.store.View(ctx, func(tx slipway.Tx) error {
+		found, err := tx.Deployments(q)
+		if err != nil {
+			return err
+		}
+		for _, d := range found {
+			v, err := masked(tx, d)
+			if err != nil {
+				return err
+			}
+			out = append(out, v)
+		}
+		return nil
+	})
+	return out, wrap("list deployments", err)
+}
+
+// Patch changes a deployment (spec 4.1). An identical request that arrives while the first is in flight joins it, so that
+// a client's retry makes no second revision.
+func (s *Service) Patch(ctx context.Context, who slipway.Principal, id string, in slipway.DeploymentPatch) (Deployment, error) {
+	if err := authorize(who, mayUpdate); err != nil {
+		return Deployment{}, err
+	}
+	text, err := json.Marshal(in)
+	if err != nil {
+		return Deployment{}, fmt.Errorf("patch deployment: %w", err)
+	}
+	key := fmt.Sprintf("%s %s %s %x", who.TenantID, who.ID, id, sha256.Sum256(text))
+	out, err, _ := s.patches.Do(key, func() (any, error) {
+		return s.patch(context.WithoutCancel(ctx), who, id, in, slipway.Patch)
+	})
+	if err != nil {
+		return Deployment{}, wrap("patch deployment", err)
+	}
+	return out.(Deployment), nil
+}
+
+type patchRule func(slipway.Deployment, slipway.DeploymentPatch, slipway.Installation, slipway.Facts, time.Time, slipway.IDs) (slipway.Change, error)
+
+func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, in slipway.DeploymentPatch, rule patchRule) (Deployment, error) {
+	var out Deployment
+	err := s.update(ctx, func(tx slipway.Tx) error {
+		d, err := visible(tx, who.TenantID, id)
+		if err != nil {
+			return err
+		}
+		facts, err := s.facts(tx, d, in, who)
+		if err != nil {
+			return err
+		}
+		change, err := rule(d, in, s.inst, facts, s.clock(), s.ids)
+		if err != nil {
+			return err
+		}
+		if err := s.write(tx, change); err != nil {
+			return err
+		}
+		if err := s.audit(tx, who, "update_deployment", id, auditOf(change)); err != nil {
+			return err
+		}
+		out, err = s.shown(tx, who.TenantID, id)
+		return err
+	})
+	return out, err
+}
+
+func (s *Service) facts(tx slipway.Tx, d slipway.Deployment, in slipway.DeploymentPatch, who slipway.Principal) (slipway.Facts, error) {
+	facts := slipway.Facts{By: who.ID}
+	set, err := secretSet(tx, d.SecretSetID)
+	if err != nil {
+		return facts, err
+	}
+	for _, secret := range set.Secrets {
+		facts.SecretNames = append(facts.SecretNames, secret.Name)
+	}
+	if facts.LatestNumber, err = latestNumber(tx, d.ID); err != nil {
+		return facts, err
+	}
+	if path := in.SourceRevisionConfig.SourceTarballPath; path != nil {
+		upload, err := tx.UploadByPath(d.ID, *path)
+		if err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound {
+			return facts, err
+		}
+		if err == nil {
+			facts.Upload = &upload
+		}
+	}
+	return facts, nil
+}
+
+// Delete takes a deployment out of sight at once. Its unfinished revisions are interrupted, the data plane tears it down,
+// and the records go when it reports so. Deleting twice is no error.
+func (s *Service) Delete(ctx context.Context, who slipway.Principal, id string) error {
+	if err := authorize(who, mayDelete); err != nil {
+		return err
+	}
+	return wrap("delete deployment", s.update(ctx, func(tx slipway.Tx) error {
+		d, err := tx.Deployment(who.TenantID, id)
+		if err != nil {
+			return deploymentNotFound(id, err)
+		}
+		if d.Status == slipway.DeploymentAwaitingDelete {
+			return nil
+		}
+		if err := s.interruptAll(tx, d.ID); err != nil {
+			return err
+		}
+		if err := tx.PutDeployment(d.Deleted(s.clock())); err != nil {
+			return err
+		}
+		return s.audit(tx, who, "delete_deployment", id, map[string]any{"name": d.Name})
+	}))
+}
+
+func (s *Service) interruptAll(tx slipway.Tx, deploymentID string) error {
+	open, err := unfinished(tx, deploymentID)
+	if err != nil {
+		return err
+	}
+	for _, r := range open {
+		if err := s.move(tx, &r, slipway.Interrupted, "the deployment was deleted"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visible returns a deployment that is not deleted; anything else is not found, in the words of control-plane reference 1.
+func visible(tx slipway.Tx, tenantID, id string) (slipway.Deployment, error) {
+	d, err := tx.Deployment(tenantID, id)
+	if err != nil {
+		return d, deploymentNotFound(id, err)
+	}
+	if d.Status == slipway.DeploymentAwaitingDelete {
+		return slipway.Deployment{}, deploymentNotFound(id, slipway.Errorf(slipway.CodeNotFound, "deleted"))
+	}
+	return d, nil
+}
+
+func deploymentNotFound(id string, err error) error {
+	if slipway.ErrorCode(err) != slipway.CodeNotFound {
+		return err
+	}
+	return slipway.Errorf(slipway.CodeNotFound, "Deployment ID %s not found.", id)
+}
+
+func (s *Service) shown(tx slipway.Tx, tenantID, id string) (Deployment, error) {
+	d, err := visible(tx, tenantID, id)
+	if err != nil {
+		return Deployment{}, err
+	}
+	return masked(tx, d)
+}
+
+func masked(tx slipway.Tx, d slipway.Deployment) (Deployment, error) {
+	set, err := secretSet(tx, d.SecretSetID)
+	if err != nil {
+		return Deployment{}, err
+	}
+	out := Deployment{Deployment: d, Secrets: []slipway.Secret{}}
+	for _, secret := range set.Secrets {
+		out.Secrets = append(out.Secrets, slipway.Secret{Name: secret.Name, Value: slipway.MaskedSecret})
+	}
+	return out, nil
+}

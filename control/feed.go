@@ -1,0 +1,194 @@
+package control
+
+import (
+	"context"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// feed is the embedded listener's side of the service.
+type feed struct{ s *Service }
+
+var _ slipway.Feed = feed{}
+
+// Feed returns the in-process line of a listener to this service.
+func (s *Service) Feed() slipway.Feed { return feed{s} }
+
+// Desired implements slipway.Feed.
+func (f feed) Desired(ctx context.Context, cursor string) (slipway.DesiredState, error) {
+	now, changed := f.s.changed.state()
+	for cursor == now {
+		select {
+		case <-ctx.Done():
+			return slipway.DesiredState{}, ctx.Err()
+		case <-changed:
+		}
+		now, changed = f.s.changed.state()
+	}
+	state := slipway.DesiredState{Cursor: now}
+	err := f.s.store.View(ctx, func(tx slipway.Tx) (err error) {
+		state.Deployments, err = f.all(tx)
+		return err
+	})
+	return state, wrap("read desired state", err)
+}
+
+func (f feed) all(tx slipway.Tx) ([]slipway.DesiredDeployment, error) {
+	found, err := tx.Deployments(slipway.DeploymentQuery{Statuses: []string{
+		string(slipway.DeploymentAwaitingDatabase), string(slipway.DeploymentReady), string(slipway.DeploymentUnused),
+		string(slipway.DeploymentUnknown), string(slipway.DeploymentAwaitingDelete),
+	}})
+	if err != nil {
+		return nil, err
+	}
+	out := make([]slipway.DesiredDeployment, 0, len(found))
+	for _, d := range found {
+		desired, err := f.desired(tx, d)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, desired)
+	}
+	return out, nil
+}
+
+func (f feed) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredDeployment, error) {
+	out := slipway.DesiredDeployment{DeploymentID: d.ID, TenantID: d.TenantID, Name: d.Name, Generation: d.Generation}
+	if d.Status == slipway.DeploymentAwaitingDelete {
+		out.Deleted = true
+		return out, nil
+	}
+	var err error
+	if d.ActiveRevisionID != "" {
+		r, err := tx.Revision("", d.ID, d.ActiveRevisionID)
+		if err != nil {
+			return out, err
+		}
+		if out.Active, err = f.blueprint(tx, d, r); err != nil {
+			return out, err
+		}
+	}
+	candidates, err := tx.Revisions(slipway.RevisionQuery{
+		DeploymentID: d.ID, Statuses: []slipway.RevisionStatus{slipway.AwaitingDeploy, slipway.Deploying}, Limit: 1,
+	})
+	if err != nil || len(candidates) == 0 {
+		return out, err
+	}
+	out.Candidate, err = f.blueprint(tx, d, candidates[0])
+	return out, err
+}
+
+// blueprint composes a revision's environment: what the build found in a .env file, over it the secrets, over both what
+// the platform sets. The `env` map of the configuration lies below all of it and is read from the bundle.
+func (f feed) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (*slipway.Blueprint, error) {
+	env, err := f.s.openSecrets(tx, r.BuildSecretSetID)
+	if err != nil {
+		return nil, err
+	}
+	for name := range env {
+		if slipway.ReservedSecret(name, r.Source) {
+			delete(env, name) // a .env file is not refused for a reserved name, it just does not count
+		}
+	}
+	secrets, err := f.s.openSecrets(tx, r.SecretSetID)
+	if err != nil {
+		return nil, err
+	}
+	all := map[string]string{}
+	for name, value := range env {
+		all["file "+name] = value
+	}
+	for name, value := range secrets {
+		env[name], all[name] = value, value
+	}
+	for name, value := range injected(d, r) {
+		env[name] = value
+	}
+	return &slipway.Blueprint{
+		RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Env: env, Redact: slipway.Redactions(all),
+		Resources: r.SourceConfig.ResourceSpec,
+	}, nil
+}
+
+// injected are the variables that tell user code where it runs (control-plane reference 8). They are no secrets.
+func injected(d slipway.Deployment, r slipway.Revision) map[string]string {
+	return map[string]string{
+		"LANGSMITH_HOST_PROJECT_ID":   d.ID,
+		"LANGSMITH_HOST_PROJECT_NAME": d.Name,
+		"LANGSMITH_HOST_REVISION_ID":  r.ID,
+		"LANGSMITH_DEPLOYMENT_NAME":   d.Name,
+		"LANGSMITH_PROJECT":           d.Name,
+		"LANGSMITH_TENANT_ID":         d.TenantID,
+	}
+}
+
+// Report implements slipway.Feed.
+func (f feed) Report(ctx context.Context, report slipway.Report) error {
+	return wrap("take report", f.s.update(ctx, func(tx slipway.Tx) error {
+		d, err := tx.Deployment("", report.DeploymentID)
+		if slipway.ErrorCode(err) == slipway.CodeNotFound || err == nil && d.Generation != report.Generation {
+			return slipway.Errorf(slipway.CodeStale, "generation %d of deployment %s is no longer the current one", report.Generation, report.DeploymentID)
+		}
+		if err != nil {
+			return err
+		}
+		if report.Gone {
+			return gone(tx, d)
+		}
+		return f.progress(tx, d, report)
+	}))
+}
+
+// gone removes the records of a deleted deployment; its name is free from now on.
+func gone(tx slipway.Tx, d slipway.Deployment) error {
+	if d.Status != slipway.DeploymentAwaitingDelete {
+		return slipway.Errorf(slipway.CodeConflict, "deployment %s is not deleted and cannot be gone", d.ID)
+	}
+	return tx.PurgeDeployment(d.ID)
+}
+
+func (f feed) progress(tx slipway.Tx, d slipway.Deployment, report slipway.Report) error {
+	r, err := tx.Revision("", d.ID, report.RevisionID)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return slipway.Errorf(slipway.CodeStale, "revision %s is not known", report.RevisionID)
+	}
+	if err != nil {
+		return err
+	}
+	switch report.Status {
+	case slipway.Deploying:
+		return f.s.move(tx, &r, slipway.Deploying, report.Reason)
+	case slipway.Deployed:
+		return f.deployed(tx, d, r)
+	case slipway.DeployFailed:
+		if err := f.s.move(tx, &r, slipway.DeployFailed, report.Reason); err != nil {
+			return err
+		}
+		return f.s.settle(tx, d)
+	}
+	return slipway.Errorf(slipway.CodeInvalid, "a listener cannot report %s", report.Status)
+}
+
+// deployed makes the revision the active one. It is the only place that switches, and every switch is audited.
+func (f feed) deployed(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) error {
+	if r.Status == slipway.AwaitingDeploy {
+		if err := f.s.move(tx, &r, slipway.Deploying, ""); err != nil {
+			return err
+		}
+	}
+	if err := f.s.move(tx, &r, slipway.Deployed, ""); err != nil {
+		return err
+	}
+	before := d.ActiveRevisionID
+	d.ActiveRevisionID = r.ID
+	if err := f.s.settle(tx, d); err != nil {
+		return err
+	}
+	who := slipway.Principal{ID: "listener", TenantID: d.TenantID}
+	return f.s.audit(tx, who, "switch_revision", d.ID, map[string]any{"name": d.Name, "from": before, "to": r.ID})
+}
+
+// AppendLogs implements slipway.Feed.
+func (f feed) AppendLogs(ctx context.Context, entries []slipway.LogEntry) error {
+	return wrap("store logs", f.s.store.AppendLogs(ctx, entries))
+}

@@ -1,0 +1,146 @@
+package control
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// update runs one write transaction and wakes everyone who waits once it is durable.
+func (s *Service) update(ctx context.Context, fn func(tx slipway.Tx) error) error {
+	if err := s.store.Update(ctx, fn); err != nil {
+		return err
+	}
+	s.changed.wake()
+	return nil
+}
+
+// wrap prefixes an internal error with the operation; errors with a code are for the user and stay as they are.
+func wrap(operation string, err error) error {
+	if err == nil || slipway.ErrorCode(err) != slipway.CodeInternal {
+		return err
+	}
+	return fmt.Errorf("%s: %w", operation, err)
+}
+
+// write stores what a change comes to and lets the deployment's queue of revisions go on.
+func (s *Service) write(tx slipway.Tx, c slipway.Change) error {
+	set, err := s.sealed(tx, c)
+	if err != nil {
+		return err
+	}
+	if err := tx.PutDeployment(c.Deployment); err != nil {
+		return err
+	}
+	if c.Secrets != nil {
+		if err := tx.PutSecretSet(set); err != nil {
+			return err
+		}
+	}
+	if c.Revision == nil {
+		return nil
+	}
+	if err := s.begin(tx, *c.Revision); err != nil {
+		return err
+	}
+	return s.settle(tx, c.Deployment)
+}
+
+// begin writes a new revision with its first events.
+func (s *Service) begin(tx slipway.Tx, r slipway.Revision) error {
+	if err := tx.PutRevision(r); err != nil {
+		return err
+	}
+	if err := s.event(tx, r); err != nil {
+		return err
+	}
+	return s.move(tx, &r, slipway.Queued, "")
+}
+
+// move takes a revision one step further; the event of it is kept forever.
+func (s *Service) move(tx slipway.Tx, r *slipway.Revision, to slipway.RevisionStatus, reason string) error {
+	if r.Status == to {
+		return nil
+	}
+	moved, err := r.Move(to, reason, s.clock())
+	if err != nil {
+		return err
+	}
+	*r = moved
+	if err := tx.PutRevision(moved); err != nil {
+		return err
+	}
+	return s.event(tx, moved)
+}
+
+func (s *Service) event(tx slipway.Tx, r slipway.Revision) error {
+	return tx.AppendRevisionEvent(slipway.RevisionEvent{RevisionID: r.ID, Status: r.Status, Reason: r.StatusReason, At: s.clock()})
+}
+
+// settle lets the newest queued revision go on if none is in progress, and brings the deployment's status and generation
+// up to date. It is the end of every transaction that moves a revision.
+func (s *Service) settle(tx slipway.Tx, d slipway.Deployment) error {
+	open, err := unfinished(tx, d.ID)
+	if err != nil {
+		return err
+	}
+	p := slipway.Promote(open)
+	for _, r := range p.Skipped {
+		if err := s.move(tx, &r, slipway.Skipped, "a newer revision took its place"); err != nil {
+			return err
+		}
+	}
+	if p.Next != nil {
+		if err := s.move(tx, p.Next, p.Next.Ready(), ""); err != nil {
+			return err
+		}
+	}
+	now := s.clock()
+	return tx.PutDeployment(d.Settled(len(open) > 0, now).Touched(now))
+}
+
+func unfinished(tx slipway.Tx, deploymentID string) ([]slipway.Revision, error) {
+	var statuses []slipway.RevisionStatus
+	for _, status := range slipway.RevisionStatuses() {
+		if !status.Terminal() {
+			statuses = append(statuses, status)
+		}
+	}
+	return tx.Revisions(slipway.RevisionQuery{DeploymentID: deploymentID, Statuses: statuses})
+}
+
+func latestNumber(tx slipway.Tx, deploymentID string) (int64, error) {
+	newest, err := tx.Revisions(slipway.RevisionQuery{DeploymentID: deploymentID, Limit: 1})
+	if err != nil || len(newest) == 0 {
+		return 0, err
+	}
+	return newest[0].Number, nil
+}
+
+// audit records who changed what. detail never holds a secret's value.
+func (s *Service) audit(tx slipway.Tx, who slipway.Principal, operation, subject string, detail map[string]any) error {
+	text, err := json.Marshal(detail)
+	if err != nil {
+		return err
+	}
+	return tx.AppendAudit(slipway.AuditEntry{
+		ID: s.ids(), TenantID: who.TenantID, Principal: who.ID, Operation: operation, Subject: subject, Detail: string(text), At: s.clock(),
+	})
+}
+
+func auditOf(c slipway.Change) map[string]any {
+	detail := map[string]any{"name": c.Deployment.Name, "source_revision_config": c.Deployment.SourceRevisionConfig}
+	if c.Revision != nil {
+		detail["revision_id"] = c.Revision.ID
+	}
+	if c.Secrets != nil {
+		names := append([]string{}, c.Secrets.Keep...)
+		for _, secret := range c.Secrets.Values {
+			names = append(names, secret.Name)
+		}
+		detail["secrets"] = names
+	}
+	return detail
+}

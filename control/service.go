@@ -1,0 +1,76 @@
+// Package control is the control service: the use cases behind the control API, and the line to builders and listeners.
+// It records desired state and answers reads; it starts nothing itself. Whoever waits for work is woken by every change.
+package control
+
+import (
+	"io"
+	"log/slog"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// Config holds the settings of the control service.
+type Config struct {
+	// BaseURL is the address clients reach the control service at, without a trailing slash; signed upload URLs begin
+	// with it.
+	BaseURL string
+	// Sources that deployments may use; empty = githost, internal_source and internal_template.
+	Sources []slipway.Source
+	// UploadKey signs upload URLs; it must outlive restarts, or issued URLs die with the process.
+	UploadKey []byte
+	// UploadTTL is how long an upload URL is good for; 0 = one hour.
+	UploadTTL time.Duration
+	// UploadLimit bounds a source archive in bytes; 0 = 209715200 (control-plane reference 5).
+	UploadLimit int64
+	// BuildLease is how long a builder holds a revision without renewing; 0 = 30 s.
+	BuildLease time.Duration
+}
+
+// Deps are what the service works with.
+type Deps struct {
+	Store  slipway.Store
+	Blob   slipway.Blob
+	Sealer slipway.Sealer
+	Clock  slipway.Clock
+	IDs    slipway.IDs
+	Random io.Reader // cryptographic randomness, for API keys
+	Log    *slog.Logger
+}
+
+// Service offers the use cases. It is safe for concurrent use.
+type Service struct {
+	cfg     Config
+	inst    slipway.Installation
+	store   slipway.Store
+	blob    slipway.Blob
+	sealer  slipway.Sealer
+	clock   slipway.Clock
+	ids     slipway.IDs
+	random  io.Reader
+	log     *slog.Logger
+	changed *broadcast
+	patches singleflight.Group
+}
+
+// New returns a service with its defaults filled in.
+func New(cfg Config, deps Deps) *Service {
+	if len(cfg.Sources) == 0 {
+		cfg.Sources = []slipway.Source{slipway.SourceGithost, slipway.SourceInternalSource, slipway.SourceInternalTemplate}
+	}
+	if cfg.UploadTTL == 0 {
+		cfg.UploadTTL = time.Hour
+	}
+	if cfg.UploadLimit == 0 {
+		cfg.UploadLimit = 209715200
+	}
+	if cfg.BuildLease == 0 {
+		cfg.BuildLease = 30 * time.Second
+	}
+	return &Service{
+		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
+		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, changed: newBroadcast(deps.IDs()),
+	}
+}
