@@ -1,0 +1,111 @@
+package process
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+)
+
+const defaultGrace = 180 // seconds, agent-server reference 18
+
+// start begins a new attempt. The state is saved before the process is made, and again as soon as its number is known:
+// a Runtime that finds no number looks for the process by its ready file, which bears revision and attempt.
+func (w *workload) start(wl slipway.Workload) error {
+	bundle := slipway.BundlePath(w.rt.cfg.BundleDir, wl.ArtifactDigest)
+	if _, err := os.Stat(filepath.Join(bundle, slipway.BundleFile)); err != nil {
+		return slipway.Errorf(slipway.CodeInvalid, "the artifact %q is not on this machine; redeploy to build it again: %w", wl.ArtifactDigest, err)
+	}
+	w.begin(wl)
+	if err := w.state.save(w.dir); err != nil {
+		return err
+	}
+	cmd, err := w.launch(wl, bundle)
+	if err != nil {
+		w.exited(-1, err.Error())
+		return err
+	}
+	h, err := open(cmd.Process.Pid)
+	if err != nil {
+		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
+	}
+	w.mu.Lock()
+	w.state.PID, w.state.PIDStart = h.pid, h.start
+	w.save()
+	w.mu.Unlock()
+	w.follow(w.rt.ctx, h, func() (int, string) { return exitOf(cmd) })
+	return nil
+}
+
+// begin sets the state of the next attempt.
+func (w *workload) begin(wl slipway.Workload) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	old := w.state
+	w.probed, w.failure, w.killed = "", "", ""
+	w.state = state{
+		DeploymentID: wl.DeploymentID, RevisionID: wl.RevisionID, BootID: w.rt.boot, StartedAt: time.Now().UTC(),
+		Attempt: old.Attempt + 1, Grace: grace(wl.Env), LogStart: size(filepath.Join(w.dir, logFile)),
+	}
+	if old.Attempt > 0 {
+		w.state.Restarts = old.Restarts + 1
+	}
+	_ = os.Remove(old.readyFile(w.dir))
+	_ = os.Remove(w.state.readyFile(w.dir))
+}
+
+func (w *workload) launch(wl slipway.Workload, bundle string) (*exec.Cmd, error) {
+	output, err := os.OpenFile(filepath.Join(w.dir, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("start agent server: %w", err)
+	}
+	defer output.Close()
+	data := w.rt.dataDir(wl.DeploymentID)
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		return nil, fmt.Errorf("start agent server: %w", err)
+	}
+	argv := append(append([]string{}, w.rt.cfg.Command...),
+		"--bundle", bundle, "--data", data, "--listen", "127.0.0.1:0", "--ready-file", w.state.readyFile(w.dir))
+	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd.Dir = w.dir
+	cmd.Env = environment(w.rt.cfg.BaseEnv, wl.Env)
+	cmd.Stdout, cmd.Stderr = output, output
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	if err := cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start agent server: %w", err)
+	}
+	return cmd, nil
+}
+
+func exitOf(cmd *exec.Cmd) (int, string) {
+	_ = cmd.Wait() // the state below says what the error would
+	ps := cmd.ProcessState
+	if ps == nil {
+		return -1, ""
+	}
+	if ws, ok := ps.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+		return -1, "ended by signal: " + ws.Signal().String()
+	}
+	return ps.ExitCode(), ""
+}
+
+func grace(env map[string]string) int {
+	if n, err := strconv.Atoi(env["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"]); err == nil && n >= 0 {
+		return min(n, 3600)
+	}
+	return defaultGrace
+}
+
+func size(path string) int64 {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0
+	}
+	return info.Size()
+}
