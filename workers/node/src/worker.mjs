@@ -1,0 +1,189 @@
+import path from 'node:path';
+
+import { importLibrary, versions } from './app.mjs';
+import { answer } from './calls.mjs';
+import { failureOf, traceOf } from './failure.mjs';
+import { Kind } from './frames.mjs';
+import { LoadError, load, parseSpec, refusal, warnings } from './loader.mjs';
+import { Log } from './log.mjs';
+import { Run } from './runner.mjs';
+import { saverClass } from './saver.mjs';
+import { cacheClass, storeClass } from './store.mjs';
+
+/**
+ * @typedef {import('./frames.mjs').Frame} Frame
+ * @typedef {import('./link.mjs').Link} Link
+ * @typedef {import('./app.mjs').Library} Library
+ * @typedef {import('./saver.mjs').Scope} Scope
+ *
+ * What runs and calls work with.
+ *
+ * @typedef {object} Tools
+ * @property {Link} link
+ * @property {Log} log
+ * @property {Library} library
+ * @property {string | null} version of langgraph
+ * @property {(id: string) => import('./loader.mjs').Loaded} graph finds a loaded graph, or throws
+ * @property {(graph: any, scope: Scope | undefined, run: number) => any} bind makes a copy with the server's storage; without scope, without checkpointer
+ */
+
+/** The protocol this worker speaks. */
+const PROTOCOL = 1;
+
+/** A worker: it loads graphs once, then runs them and answers questions about them, many at a time. */
+export class Worker {
+  #link;
+  #log;
+  #root;
+  /** @type {Map<string, import('./loader.mjs').Loaded>} */
+  #graphs = new Map();
+  /** @type {Map<number, Run>} */
+  #runs = new Map();
+  /** @type {Map<number, AbortController>} */
+  #calls = new Map();
+  /** @type {Tools | undefined} */
+  #tools;
+
+  /** @param {Link} link @param {string} root the application's directory */
+  constructor(link, root) {
+    this.#link = link;
+    this.#log = new Log(link);
+    this.#root = root;
+    link.onFrame = (frame) => this.#handle(frame);
+  }
+
+  /** Introduces the worker to its server. */
+  hello() {
+    const found = { node: process.versions.node, ...versions(this.#root) };
+    this.#link.send(Kind.HELLO, 0, { protocol: PROTOCOL, language: 'node', pid: process.pid, versions: found });
+  }
+
+  /** What escaped every promise of the user's code. It ends no run: nobody knows which one it was. @param {unknown} error */
+  escaped(error) {
+    this.#log.error(`an error escaped from the graph's code: ${failureOf(error).message}\n${traceOf(error)}`);
+  }
+
+  /** @param {Frame} frame */
+  #handle({ kind, stream, envelope }) {
+    switch (kind) {
+      case Kind.LOAD: return void this.#load(envelope);
+      case Kind.RUN: return void this.#run(stream, envelope);
+      case Kind.CANCEL: return this.#runs.get(stream)?.cancel(envelope.action, envelope.reason);
+      case Kind.CREDIT: return this.#runs.get(stream)?.refill(envelope.chunks);
+      case Kind.CALL: return void this.#call(stream, envelope);
+      case Kind.ABORT: return this.#calls.get(stream)?.abort();
+      default: // A newer server may say more.
+    }
+  }
+
+  /** @param {any} request */
+  async #load({ graphs, delta_max_supersteps }) {
+    if (delta_max_supersteps) process.env.LANGGRAPH_DELTA_MAX_SUPERSTEPS_SINCE_SNAPSHOT ??= String(delta_max_supersteps);
+    const specs = /** @type {[string, string][]} */ (Object.entries(graphs));
+    const broken = await this.#prepare(specs);
+    const outcomes = await Promise.all(specs.map(async ([id, spec]) => [id, broken ?? await this.#loadOne(id, spec)]));
+    const notes = [...this.#graphs].flatMap(([id, loaded]) => warnings(id, loaded));
+    this.#link.send(Kind.LOADED, 0, { graphs: Object.fromEntries(outcomes), warnings: notes });
+  }
+
+  /** Imports the library. @param {[string, string][]} specs @returns {Promise<import('./loader.mjs').Outcome | undefined>} why nothing can be loaded */
+  async #prepare(specs) {
+    try {
+      const besideGraphs = specs.map(([, spec]) => path.dirname(path.resolve(this.#root, parseSpec(spec).file)));
+      this.#tools = toolsOver(await importLibrary([this.#root, ...besideGraphs]), this.#link, this.#log, this.#graphs);
+      return undefined;
+    } catch (error) {
+      return refusal(error);
+    }
+  }
+
+  /** @param {string} id @param {string} spec @returns {Promise<import('./loader.mjs').Outcome>} */
+  async #loadOne(id, spec) {
+    try {
+      this.#graphs.set(id, await load(spec, this.#root));
+      return { ok: true };
+    } catch (error) {
+      return refusal(error);
+    }
+  }
+
+  /** @param {number} stream @param {any} request */
+  async #run(stream, request) {
+    if (!this.#tools) return this.#refuse(stream);
+    const run = new Run(this.#tools, stream, request);
+    this.#runs.set(stream, run);
+    try {
+      await run.execute();
+    } catch (error) {
+      this.#link.send(Kind.DONE, stream, { status: 'error', error: failureOf(error), retriable: false });
+    } finally {
+      this.#runs.delete(stream);
+    }
+  }
+
+  /** @param {number} stream */
+  #refuse(stream) {
+    const error = { error: 'LoadError', message: 'no graph has been loaded' };
+    this.#link.send(Kind.DONE, stream, { status: 'error', error, retriable: false });
+  }
+
+  /** @param {number} stream @param {any} call */
+  async #call(stream, call) {
+    const controller = new AbortController();
+    this.#calls.set(stream, controller);
+    if (this.#tools) await answer(this.#tools, stream, call, controller.signal);
+    else this.#link.send(Kind.RETURN, stream, { ok: false, error: { error: 'LoadError', message: 'no graph has been loaded', code: 'internal' } });
+    this.#calls.delete(stream);
+  }
+}
+
+/**
+ * @param {Library} library
+ * @param {Link} link
+ * @param {Log} log
+ * @param {Map<string, import('./loader.mjs').Loaded>} graphs
+ * @returns {Tools}
+ */
+export function toolsOver(library, link, log, graphs) {
+  const Saver = saverClass(library.checkpoint);
+  const Store = storeClass(library.checkpoint);
+  const Cache = cacheClass(library.checkpoint);
+  const { serde } = new Saver(link);
+  const cache = new Cache(link);
+  return {
+    link,
+    log,
+    library,
+    version: library.version,
+    graph: (id) => found(graphs, id),
+    bind: (graph, scope, run) => {
+      return copyOf(graph, scope && new Saver(link, scope, serde), new Store(link, run), cache);
+    },
+  };
+}
+
+/**
+ * A copy of a graph for one run: everything is the original's but its storage. The original is never changed, so that
+ * runs at the same time do not meet.
+ *
+ * @param {any} graph
+ * @param {any} checkpointer
+ * @param {any} store
+ * @param {any} cache
+ */
+function copyOf(graph, checkpointer, store, cache) {
+  const own = { checkpointer, store, ...(usesCache(graph) ? { cache } : {}) };
+  return Object.assign(Object.create(graph), own);
+}
+
+/** @param {any} graph */
+function usesCache(graph) {
+  return graph.cache !== undefined || Object.values(graph.nodes ?? {}).some((node) => /** @type {any} */ (node).cachePolicy !== undefined);
+}
+
+/** @param {Map<string, import('./loader.mjs').Loaded>} graphs @param {string} id */
+function found(graphs, id) {
+  const loaded = graphs.get(id);
+  if (!loaded) throw new LoadError(`the graph "${id}" has not been loaded by this worker`);
+  return loaded;
+}
