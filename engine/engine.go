@@ -2,16 +2,16 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
+	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
 )
 
-// Config holds the settings of an engine.
+// Config holds the settings of an engine; zero durations and counts take the defaults of agent-server reference 18.
 type Config struct {
 	Instance    string // unique per server process
 	RevisionID  string
@@ -21,6 +21,8 @@ type Config struct {
 	DrainGrace  time.Duration // BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS (180 s)
 	CancelGrace time.Duration // how long a cancelled run may take to stop before its worker is killed (30 s)
 	StreamTTL   time.Duration // RESUMABLE_STREAM_TTL_SECONDS (120 s)
+	RescueEvery time.Duration // how often runs of dead instances and expired frames are looked for (15 s)
+	Buffer      int           // frames kept for one slow reader before its subscription is closed (4096)
 	Graphs      map[string]Graph
 }
 
@@ -28,155 +30,223 @@ type Config struct {
 type Graph struct {
 	Language    slipway.Language
 	Description string
+	// Config and Context of the graph's system assistant (LANGGRAPH_CONFIG); nil = empty.
+	Config, Context []byte
 }
 
-var errTODO = errors.New("not there yet")
+// Engine is the heart of one agent server process. Its methods may be called concurrently once Start has returned.
+type Engine struct {
+	cfg     Config
+	store   agent.Store
+	bus     agent.Bus
+	workers agent.Workers
+	clock   slipway.Clock
+	ids     slipway.IDs
+	log     *slog.Logger
 
-// Engine is the heart of one agent server process.
-type Engine struct{}
+	system map[string]agent.Assistant // by id; fixed after Start
+
+	mu       sync.Mutex
+	pool     map[string]*seat    // live workers by id
+	failures map[string]string   // graph id -> why it cannot be loaded
+	broken   map[string]string   // language -> why no worker of it comes up
+	arrival  chan struct{}       // closed and replaced when a worker arrives
+	tracks   map[string]*track   // runs somebody here executes or watches
+	wanted   map[string]struct{} // runs other instances watch and nobody here executes yet
+	starved  bool                // pending runs may be waiting for a slot
+	draining bool
+
+	kick    chan struct{} // wakes the dispatcher
+	stop    context.CancelFunc
+	loops   sync.WaitGroup
+	running sync.WaitGroup // executions until they are settled
+	frameID idClock
+	unhook  []func()
+	release func() error
+}
 
 // New makes an engine; Start brings it to life.
 func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, clock slipway.Clock, ids slipway.IDs, log *slog.Logger) *Engine {
-	return &Engine{}
+	return &Engine{
+		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
+		pool: map[string]*seat{}, failures: map[string]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
+		tracks: map[string]*track{}, wanted: map[string]struct{}{}, kick: make(chan struct{}, 1),
+	}
+}
+
+func (c Config) withDefaults() Config {
+	c.MaxAttempts = or(c.MaxAttempts, 3)
+	c.RunTimeout = or(c.RunTimeout, 24*time.Hour)
+	c.DrainGrace = or(c.DrainGrace, 180*time.Second)
+	c.CancelGrace = or(c.CancelGrace, 30*time.Second)
+	c.StreamTTL = or(c.StreamTTL, 120*time.Second)
+	c.RescueEvery = or(c.RescueEvery, 15*time.Second)
+	c.Buffer = or(c.Buffer, 4096)
+	return c
+}
+
+func or[T comparable](v, fallback T) T {
+	var zero T
+	if v == zero {
+		return fallback
+	}
+	return v
 }
 
 // Start syncs system assistants, gives runs of dead instances back to the queue and starts workers and loops. The first
-// request may be served when it has returned.
-func (e *Engine) Start(ctx context.Context) error { return errTODO }
-
-// Drain claims nothing more, lets running runs finish within the grace period, hands the rest back, ends subscriptions.
-func (e *Engine) Drain(ctx context.Context) error { return errTODO }
-
-// Health looks at database and workers.
-func (e *Engine) Health(ctx context.Context) Health { return Health{} }
-
-// Info describes the server.
-func (e *Engine) Info() Info { return Info{} }
-
-// Assistant returns an assistant by uuid or graph id.
-func (e *Engine) Assistant(ctx context.Context, id string) (agent.Assistant, error) {
-	return agent.Assistant{}, errTODO
+// request may be served when it has returned. ctx bounds the start only.
+func (e *Engine) Start(ctx context.Context) error {
+	release, err := e.store.Register(ctx, e.cfg.Instance)
+	if err != nil {
+		return fmt.Errorf("register instance: %w", err)
+	}
+	e.release = release
+	if err := e.syncAssistants(ctx); err != nil {
+		return err
+	}
+	if err := e.rescue(ctx); err != nil {
+		return err
+	}
+	e.listen()
+	loopCtx, cancel := context.WithCancel(context.Background())
+	e.stop = cancel
+	e.loops.Go(func() { e.dispatch(loopCtx) })
+	e.loops.Go(func() { e.sweep(loopCtx) })
+	if err := e.workers.Start(e); err != nil {
+		return fmt.Errorf("start workers: %w", err)
+	}
+	return nil
 }
 
-// Assistants lists assistants.
-func (e *Engine) Assistants(ctx context.Context, q agent.AssistantQuery) ([]agent.Assistant, error) {
-	return nil, errTODO
+// rescue gives the runs of instances that died back to the queue (reference 17.4).
+func (e *Engine) rescue(ctx context.Context) error {
+	dead, err := e.store.Dead(ctx)
+	if err != nil {
+		return fmt.Errorf("look for dead instances: %w", err)
+	}
+	for _, instance := range dead {
+		runs, err := e.store.RunningOf(ctx, instance)
+		if err != nil {
+			return fmt.Errorf("look for runs of a dead instance: %w", err)
+		}
+		for _, r := range runs {
+			if err := e.rescueRun(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
-// CountAssistants counts assistants.
-func (e *Engine) CountAssistants(ctx context.Context, q agent.AssistantQuery) (int, error) { return 0, errTODO }
-
-// CreateThread makes a thread; an empty ID gets a new one.
-func (e *Engine) CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error) {
-	return t, errTODO
+func (e *Engine) rescueRun(ctx context.Context, r agent.Run) error {
+	done, err := e.store.Requeue(ctx, fenceOf(r), false, e.cfg.MaxAttempts, e.clock())
+	if slipway.ErrorCode(err) == slipway.CodeStale || slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return nil // another instance was faster
+	}
+	if err != nil {
+		return fmt.Errorf("rescue run %s: %w", r.ID, err)
+	}
+	e.log.Info("run rescued", "run_id", r.ID, "thread_id", r.ThreadID, "attempt", r.Attempt, "outcome", string(done.Outcome))
+	if done.Outcome == "" {
+		e.wakeAll()
+		return nil
+	}
+	e.settleRemote(done, r)
+	return nil
 }
 
-// Thread returns a thread.
-func (e *Engine) Thread(ctx context.Context, id string) (agent.Thread, error) { return agent.Thread{}, errTODO }
-
-// Threads lists threads.
-func (e *Engine) Threads(ctx context.Context, q agent.ThreadQuery) ([]agent.Thread, error) {
-	return nil, errTODO
+// sweep looks for dead instances and expired frames at a slow pace; nothing on the path of a run waits for it.
+func (e *Engine) sweep(ctx context.Context) {
+	tick := time.NewTicker(e.cfg.RescueEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := e.rescue(ctx); err != nil && ctx.Err() == nil {
+			e.log.Error("rescue failed", "error", err)
+		}
+		if err := e.store.DropFrames(ctx, e.clock().Add(-e.cfg.StreamTTL)); err != nil && ctx.Err() == nil {
+			e.log.Error("dropping expired stream frames failed", "error", err)
+		}
+	}
 }
 
-// CountThreads counts threads.
-func (e *Engine) CountThreads(ctx context.Context, q agent.ThreadQuery) (int, error) { return 0, errTODO }
-
-// PatchThread merges metadata.
-func (e *Engine) PatchThread(ctx context.Context, id string, metadata json.RawMessage) (agent.Thread, error) {
-	return agent.Thread{}, errTODO
+// Drain claims nothing more, lets running runs finish within the grace period, hands the rest back without using an
+// attempt, ends all subscriptions and waiters, and stops the workers. ctx ends the grace period early. It is called once.
+func (e *Engine) Drain(ctx context.Context) error {
+	for _, t := range e.startDraining() {
+		t.abandon()
+	}
+	e.stop()
+	e.loops.Wait()
+	e.wakeAll()
+	e.waitRunning(ctx)
+	e.handBack()
+	e.workers.Stop()
+	e.running.Wait()
+	for _, cancel := range e.unhook {
+		cancel()
+	}
+	e.abandonAll()
+	return e.release()
 }
 
-// DeleteThread cancels what is in flight, then removes the thread.
-func (e *Engine) DeleteThread(ctx context.Context, id string) error { return errTODO }
-
-// CopyThread copies a thread to a new id.
-func (e *Engine) CopyThread(ctx context.Context, id string) (agent.Thread, error) {
-	return agent.Thread{}, errTODO
+// startDraining closes the door and returns the tracks of runs that are not executed here.
+func (e *Engine) startDraining() []*track {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.draining = true
+	var idle []*track
+	for _, t := range e.tracks {
+		if t.exec == nil {
+			idle = append(idle, t)
+		}
+	}
+	return idle
 }
 
-// State returns a ThreadState (reference 3).
-func (e *Engine) State(ctx context.Context, q StateRequest) (json.RawMessage, error) { return nil, errTODO }
-
-// History returns an array of ThreadState, newest first.
-func (e *Engine) History(ctx context.Context, q HistoryRequest) (json.RawMessage, error) {
-	return nil, errTODO
+func (e *Engine) waitRunning(ctx context.Context) {
+	finished := make(chan struct{})
+	go func() { e.running.Wait(); close(finished) }()
+	grace := time.NewTimer(e.cfg.DrainGrace)
+	defer grace.Stop()
+	select {
+	case <-finished:
+	case <-grace.C:
+	case <-ctx.Done():
+	}
 }
 
-// UpdateState changes a thread's state; the result is {checkpoint, configurable, checkpoint_id}.
-func (e *Engine) UpdateState(ctx context.Context, u StateUpdate) (json.RawMessage, error) {
-	return nil, errTODO
+// handBack requeues what is still running; from then on its workers' writes are refused.
+func (e *Engine) handBack() {
+	for _, x := range e.executions() {
+		x.handBack()
+	}
 }
 
-// CreateRun admits a background run; it is durable when this returns.
-func (e *Engine) CreateRun(ctx context.Context, r RunRequest) (agent.Run, error) { return agent.Run{}, errTODO }
-
-// StreamRun admits a run with a subscription from its first frame on.
-func (e *Engine) StreamRun(ctx context.Context, r RunRequest) (agent.Run, *Subscription, error) {
-	return agent.Run{}, nil, errTODO
+func (e *Engine) executions() []*execution {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	var all []*execution
+	for _, t := range e.tracks {
+		if t.exec != nil {
+			all = append(all, t.exec)
+		}
+	}
+	return all
 }
 
-// WaitRun admits a run and returns a waiter that cannot miss its end, also if the run's row goes with it (temporary runs).
-// It is what POST .../runs/wait uses; Wait is for runs that exist already.
-func (e *Engine) WaitRun(ctx context.Context, r RunRequest) (agent.Run, *Waiter, error) {
-	return agent.Run{}, nil, errTODO
+func (e *Engine) abandonAll() {
+	e.mu.Lock()
+	all := make([]*track, 0, len(e.tracks))
+	for _, t := range e.tracks {
+		all = append(all, t)
+	}
+	e.mu.Unlock()
+	for _, t := range all {
+		t.abandon()
+	}
 }
-
-// JoinStream subscribes to a run. lastEventID "" = live only; "-1" or "-" = from the start; else exclusive. With threadID ""
-// the run is looked up on whichever thread.
-func (e *Engine) JoinStream(ctx context.Context, threadID, runID, lastEventID string) (*Subscription, error) {
-	return nil, errTODO
-}
-
-// Wait blocks until the run has ended.
-func (e *Engine) Wait(ctx context.Context, threadID, runID string) (Result, error) { return Result{}, errTODO }
-
-// Run returns a run.
-func (e *Engine) Run(ctx context.Context, threadID, runID string) (agent.Run, error) {
-	return agent.Run{}, errTODO
-}
-
-// Runs lists runs of a thread.
-func (e *Engine) Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error) { return nil, errTODO }
-
-// DeleteRun cancels the run if it is in flight, then removes it.
-func (e *Engine) DeleteRun(ctx context.Context, threadID, runID string) error { return errTODO }
-
-// Cancel cancels a run; with wait it returns when the run has stopped.
-func (e *Engine) Cancel(ctx context.Context, threadID, runID string, action agent.CancelAction, reason string, wait bool) error {
-	return errTODO
-}
-
-// CancelMany cancels several runs (POST /runs/cancel).
-func (e *Engine) CancelMany(ctx context.Context, s CancelSelection, action agent.CancelAction, reason string) error {
-	return errTODO
-}
-
-// CancelSelection says which runs to cancel: those of a thread by id, or all in flight with a status ("pending", "running"
-// or "all"), or all in flight of an assistant.
-type CancelSelection struct {
-	ThreadID    string
-	RunIDs      []string
-	Status      string
-	AssistantID string
-}
-
-// StoreBatch runs operations of the key-value store.
-func (e *Engine) StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error) {
-	return nil, errTODO
-}
-
-// Subscription is a reader of a run's stream.
-type Subscription struct{}
-
-// Next returns the next frame; io.EOF after the `end` frame; another error when the stream ended early (the client reconnects).
-func (s *Subscription) Next(ctx context.Context) (agent.Frame, error) { return agent.Frame{}, errTODO }
-
-// Close ends the subscription. It is idempotent.
-func (s *Subscription) Close() {}
-
-// Waiter waits for the end of a run.
-type Waiter struct{}
-
-// Result blocks until the run has ended.
-func (w *Waiter) Result(ctx context.Context) (Result, error) { return Result{}, errTODO }

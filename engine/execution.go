@@ -1,0 +1,276 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+)
+
+// execution is one attempt of a run on a worker of this process; it is the worker's sink.
+type execution struct {
+	e    *Engine
+	run  agent.Run
+	t    *track
+	seat *seat
+
+	mu       sync.Mutex
+	timeout  *time.Timer
+	grace    *time.Timer // runs out when a cancelled run does not stop
+	timedOut bool
+	over     bool // Done, Lost or handed back: nothing the worker says counts any more
+}
+
+// launch starts a claimed run on a reserved slot, which Engine.running counts already.
+func (e *Engine) launch(r agent.Run, s *seat) {
+	t := e.hold(r.ID, r.ThreadID)
+	x := &execution{e: e, run: r, t: t, seat: s}
+	t.prepare(r)
+	e.mu.Lock()
+	t.exec = x
+	asked := t.asked
+	e.mu.Unlock()
+	t.detach()
+	t.publish("metadata", json.RawMessage(`{"run_id":"`+r.ID+`","attempt":`+strconv.Itoa(r.Attempt)+`}`))
+	x.mu.Lock()
+	x.timeout = time.AfterFunc(e.cfg.RunTimeout, x.expire)
+	x.mu.Unlock()
+	resume := r.Attempt > 1 && r.Checkpointed && !r.Temporary
+	s.w.Run(agent.Job{Run: r, Resume: resume}, x)
+	if asked != nil {
+		x.cancel(asked.action, asked.reason)
+	}
+}
+
+// prepare sets the track up for an attempt; a later one goes on after the frames kept by earlier ones.
+func (t *track) prepare(r agent.Run) {
+	t.mu.Lock()
+	t.threadID = r.ThreadID
+	t.keep = r.Kwargs.Resumable
+	fresh := t.seq == 0
+	t.mu.Unlock()
+	if !t.keep || !fresh || r.Attempt <= 1 {
+		return
+	}
+	var last agent.Frame
+	for {
+		page, err := t.e.store.Frames(context.Background(), r.ID, last.Seq, 1000)
+		if err != nil || len(page) == 0 {
+			break
+		}
+		last = page[len(page)-1]
+	}
+	t.e.frameID.after(last.ID)
+	t.mu.Lock()
+	t.seq = max(t.seq, last.Seq)
+	t.mu.Unlock()
+}
+
+// Chunk passes a frame on.
+func (x *execution) Chunk(event string, data json.RawMessage) {
+	x.mu.Lock()
+	over := x.over
+	x.mu.Unlock()
+	if !over {
+		x.t.publish(event, data)
+	}
+}
+
+// Done ends the attempt. The slot is free at once; the rest waits for the disk on its own.
+func (x *execution) Done(d agent.Done) {
+	if !x.finish() {
+		return
+	}
+	x.e.giveBack(x.seat)
+	go x.conclude(d)
+}
+
+// Lost ends the attempt without the worker's word.
+func (x *execution) Lost(err error) {
+	if !x.finish() {
+		return
+	}
+	go func() {
+		defer x.e.running.Done()
+		if x.expired() {
+			x.store(agent.Done{Status: "cancelled"})
+			return
+		}
+		x.e.log.Warn("run lost its worker", "run_id", x.run.ID, "attempt", x.run.Attempt, "error", err)
+		x.requeue(false)
+	}()
+}
+
+// Failed hears that a write was refused: the claim is over, or storage is out of order.
+func (x *execution) Failed(err error) {
+	if slipway.ErrorCode(err) == slipway.CodeStale {
+		x.cancel(agent.CancelFenced, "the run is no longer held by this server")
+		return
+	}
+	x.e.log.Error("storing what a run wrote failed", "run_id", x.run.ID, "error", err)
+	if !x.finish() {
+		return
+	}
+	x.seat.w.Cancel(x.run.ID, agent.CancelFenced, "storage failed")
+	x.e.giveBack(x.seat)
+	go func() {
+		defer x.e.running.Done()
+		x.requeue(false)
+	}()
+}
+
+// finish claims the right to end this attempt.
+func (x *execution) finish() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.over {
+		return false
+	}
+	x.over = true
+	for _, timer := range []*time.Timer{x.timeout, x.grace} {
+		if timer != nil {
+			timer.Stop()
+		}
+	}
+	return true
+}
+
+func (x *execution) expired() bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.timedOut
+}
+
+func (x *execution) conclude(d agent.Done) {
+	defer x.e.running.Done()
+	if d.Status == "error" && d.Retriable {
+		x.requeue(false)
+		return
+	}
+	x.store(d)
+}
+
+// store makes the end durable and then tells everybody.
+func (x *execution) store(d agent.Done) {
+	f := agent.Finish{Fence: fenceOf(x.run), Snapshot: d.Snapshot}
+	f.Status, f.Failure = x.verdict(d)
+	finished, err := retry(x, func() (agent.Finished, error) {
+		f.Now = x.e.clock()
+		return x.e.store.Finish(context.Background(), f)
+	})
+	x.settle(finished, err, d.Snapshot)
+}
+
+func (x *execution) verdict(d agent.Done) (agent.RunStatus, *agent.Failure) {
+	switch {
+	case d.Status == "success":
+		return agent.RunSuccess, nil
+	case x.expired():
+		return agent.RunTimeout, &agent.Failure{Error: "TimeoutError", Message: "Run exceeded maximum execution time"}
+	case d.Status == "cancelled":
+		return agent.RunInterrupted, d.Failure
+	case d.Failure == nil:
+		return agent.RunError, &agent.Failure{Error: "Error", Message: "the graph failed without saying why"}
+	}
+	return agent.RunError, d.Failure
+}
+
+// requeue gives the run back, or ends it where its attempts are used up or a cancel is recorded.
+func (x *execution) requeue(free bool) {
+	finished, err := retry(x, func() (agent.Finished, error) {
+		return x.e.store.Requeue(context.Background(), fenceOf(x.run), free, x.e.cfg.MaxAttempts, x.e.clock())
+	})
+	if err == nil && finished.Outcome == "" {
+		x.leave()
+		x.e.wakeAll()
+		return
+	}
+	x.settle(finished, err, nil)
+}
+
+// retry repeats a write that storage could not take; a claim that is over is final.
+func retry(x *execution, write func() (agent.Finished, error)) (agent.Finished, error) {
+	pause := 50 * time.Millisecond
+	for attempt := 0; ; attempt++ {
+		f, err := write()
+		code := slipway.ErrorCode(err)
+		if err == nil || code == slipway.CodeStale || code == slipway.CodeNotFound || attempt == 8 {
+			return f, err
+		}
+		x.e.log.Error("recording the end of a run failed", "run_id", x.run.ID, "error", err)
+		time.Sleep(pause)
+		pause *= 2
+	}
+}
+
+func (x *execution) settle(f agent.Finished, err error, s *agent.Snapshot) {
+	if err != nil {
+		x.e.log.Warn("run is no longer held by this server", "run_id", x.run.ID, "error", err)
+		x.leave()
+		return
+	}
+	res := Result{Run: f.Run, Outcome: f.Outcome, Body: body(f, s)}
+	if res.Run.ID == "" {
+		res.Run = x.run
+	}
+	x.e.mu.Lock()
+	x.t.exec = nil
+	x.e.mu.Unlock()
+	x.t.settle(res)
+	x.t.drop()
+	x.e.publishEnd(x.t, res)
+	if f.Thread != nil && f.Thread.Status == agent.ThreadBusy {
+		x.e.wakeAll()
+	}
+}
+
+// leave takes the execution off its track, which then follows whoever claims the run next.
+func (x *execution) leave() {
+	x.e.mu.Lock()
+	x.t.exec = nil
+	x.t.asked = nil
+	x.e.mu.Unlock()
+	x.t.drop()
+	if x.e.watched(x.t) {
+		x.t.attach()
+	}
+}
+
+// handBack returns a run that did not finish within the grace period of a drain.
+func (x *execution) handBack() {
+	if !x.finish() {
+		return
+	}
+	x.e.log.Info("run handed back", "run_id", x.run.ID, "attempt", x.run.Attempt)
+	x.requeue(true)
+	x.e.running.Done()
+}
+
+// expire ends a run that takes longer than it may.
+func (x *execution) expire() {
+	x.mu.Lock()
+	x.timedOut = true
+	x.mu.Unlock()
+	x.cancel(string(agent.CancelInterrupt), "Run exceeded maximum execution time")
+}
+
+// cancel tells the worker to stop the run and kills the worker if it does not within the grace period.
+func (x *execution) cancel(action, reason string) {
+	x.mu.Lock()
+	if x.over {
+		x.mu.Unlock()
+		return
+	}
+	if x.grace == nil {
+		x.grace = time.AfterFunc(x.e.cfg.CancelGrace, func() {
+			x.e.log.Warn("run did not stop, its worker is killed", "run_id", x.run.ID, "worker", x.seat.info.ID)
+			x.seat.w.Kill("run " + x.run.ID + " did not stop when it was cancelled")
+		})
+	}
+	x.mu.Unlock()
+	x.seat.w.Cancel(x.run.ID, action, reason)
+}

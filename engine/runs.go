@@ -1,0 +1,277 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+)
+
+// CreateRun admits a background run; it is durable when this returns.
+func (e *Engine) CreateRun(ctx context.Context, r RunRequest) (agent.Run, error) {
+	return e.admit(ctx, r, func(agent.Run) func() { return func() {} })
+}
+
+// StreamRun admits a run with a subscription that hears it from its first frame on.
+func (e *Engine) StreamRun(ctx context.Context, r RunRequest) (agent.Run, *Subscription, error) {
+	var s *Subscription
+	run, err := e.admit(ctx, r, func(run agent.Run) func() {
+		s = e.hold(run.ID, run.ThreadID).subscribe()
+		return s.Close
+	})
+	if err != nil {
+		return run, nil, err
+	}
+	return run, s, nil
+}
+
+// WaitRun admits a run and returns a waiter that cannot miss its end, also when the run's row goes with it (temporary
+// runs). It is what POST .../runs/wait uses; Wait is for runs that exist already.
+func (e *Engine) WaitRun(ctx context.Context, r RunRequest) (agent.Run, *Waiter, error) {
+	var w *Waiter
+	run, err := e.admit(ctx, r, func(run agent.Run) func() {
+		w = &Waiter{t: e.hold(run.ID, run.ThreadID)}
+		return w.Close
+	})
+	if err != nil {
+		return run, nil, err
+	}
+	return run, w, nil
+}
+
+// admit records a run. watch is called before anybody can claim it; what it returns undoes it if the run is refused.
+func (e *Engine) admit(ctx context.Context, r RunRequest, watch func(agent.Run) func()) (agent.Run, error) {
+	a, err := e.admission(ctx, r)
+	if err != nil {
+		return agent.Run{}, err
+	}
+	undo := watch(a.Run)
+	s := e.reserveFor(&a)
+	admitted, err := e.store.Admit(ctx, a)
+	if err != nil {
+		undo()
+		e.unreserve(s)
+		return agent.Run{}, err
+	}
+	e.follow(admitted, s)
+	return admitted.Run, nil
+}
+
+// reserveFor takes a slot for a run that is due at once, so that admission can claim it in the same transaction.
+func (e *Engine) reserveFor(a *agent.Admission) *seat {
+	if a.Run.CreatedAt.After(a.Now) {
+		return nil
+	}
+	s := e.reserve(a.Run.GraphID)
+	if s != nil {
+		a.ClaimFor = e.cfg.Instance
+	}
+	return s
+}
+
+// follow carries out what an admission decided.
+func (e *Engine) follow(a agent.Admitted, s *seat) {
+	if a.Run.Status == agent.RunRunning && s != nil {
+		e.launch(a.Run, s)
+	} else {
+		e.unreserve(s)
+		if t := e.lookup(a.Run.ID); t != nil {
+			t.attach()
+		}
+		e.wakeAll()
+	}
+	for _, r := range a.Cancels {
+		e.pushCancel(r)
+	}
+	for _, r := range a.Ended {
+		e.settleEnded(r)
+	}
+}
+
+// settleEnded tells the watchers of a pending run that was ended before it ran.
+func (e *Engine) settleEnded(r agent.Run) {
+	outcome := agent.RunInterrupted
+	if r.CancelAction == agent.CancelRollback {
+		outcome = agent.RunRollback
+	}
+	e.settleRemote(agent.Finished{Run: r, Outcome: outcome}, r)
+}
+
+func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, error) {
+	a, err := e.Assistant(ctx, r.AssistantID)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return agent.Admission{}, slipway.Errorf(slipway.CodeNotFound,
+			"No assistant found for %q. Make sure the assistant ID is for a valid assistant or a valid graph ID.", r.AssistantID)
+	}
+	if err != nil {
+		return agent.Admission{}, err
+	}
+	thread, err := e.threadFor(ctx, &r)
+	if err != nil {
+		return agent.Admission{}, err
+	}
+	return e.makeAdmission(r, a, thread), nil
+}
+
+// threadFor reads the thread whose settings the run inherits; one that is to be made is empty.
+func (e *Engine) threadFor(ctx context.Context, r *RunRequest) (agent.Thread, error) {
+	if r.Stateless {
+		r.ThreadID, r.CreateThread, r.Multitask = e.ids(), true, agent.MultitaskEnqueue
+		return agent.Thread{ID: r.ThreadID}, nil
+	}
+	t, err := e.store.Thread(ctx, r.ThreadID)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound && r.CreateThread {
+		return agent.Thread{ID: r.ThreadID}, nil
+	}
+	return t, err
+}
+
+func (e *Engine) makeAdmission(r RunRequest, a agent.Assistant, thread agent.Thread) agent.Admission {
+	now := e.clock()
+	config := parse(r.Config)
+	metadata := runMetadata(a, thread.Metadata, config, r.Metadata).json()
+	run := agent.Run{
+		ID: e.ids(), ThreadID: thread.ID, AssistantID: a.ID, GraphID: a.GraphID, Metadata: metadata,
+		Status: agent.RunPending, Multitask: or(r.Multitask, agent.MultitaskEnqueue), Temporary: r.Stateless && !r.Keep,
+		CreatedAt: now.Add(r.After), UpdatedAt: now,
+	}
+	run.Kwargs = kwargs(r, run.Temporary)
+	run.Kwargs.Config = runConfig(a, thread.Config, config, run, checkpointKeys(r), metadata)
+	run.Kwargs.Context = mergeContext(a, r.Context)
+	return agent.Admission{
+		Run: run, CreateThread: r.CreateThread, ThreadMetadata: withoutReserved(r.Metadata),
+		ThreadConfig: threadConfig(a, parse(r.Config)), Now: now,
+	}
+}
+
+func kwargs(r RunRequest, temporary bool) agent.Kwargs {
+	modes := r.StreamMode
+	if len(modes) == 0 {
+		modes = []string{"values"}
+	}
+	return agent.Kwargs{
+		Input: null(r.Input), Command: present(r.Command), StreamMode: modes, InterruptBefore: present(r.InterruptBefore),
+		InterruptAfter: present(r.InterruptAfter), Webhook: r.Webhook, FeedbackKeys: r.FeedbackKeys, Temporary: temporary,
+		Subgraphs: r.StreamSubgraphs, Resumable: r.StreamResumable, Durability: r.Durability, StrictResume: r.StrictResume,
+	}
+}
+
+func present(raw json.RawMessage) json.RawMessage {
+	if absent(raw) {
+		return nil
+	}
+	return raw
+}
+
+func null(raw json.RawMessage) json.RawMessage {
+	if absent(raw) {
+		return json.RawMessage("null")
+	}
+	return raw
+}
+
+// Run returns a run; with threadID "" of whichever thread.
+func (e *Engine) Run(ctx context.Context, threadID, runID string) (agent.Run, error) {
+	return e.store.Run(ctx, threadID, runID)
+}
+
+// Runs lists the runs of a thread, newest first; a missing thread is CodeNotFound.
+func (e *Engine) Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error) {
+	runs, err := e.store.Runs(ctx, q)
+	if err != nil || len(runs) > 0 {
+		return runs, err
+	}
+	_, err = e.store.Thread(ctx, q.ThreadID)
+	return runs, err
+}
+
+// DeleteRun cancels the run if it is in flight, waits until it has stopped, and removes it.
+func (e *Engine) DeleteRun(ctx context.Context, threadID, runID string) error {
+	r, err := e.store.Run(ctx, threadID, runID)
+	if err != nil {
+		return err
+	}
+	if inFlight(r) {
+		if err := e.cancelIfInFlight(ctx, r, "run deleted", true); err != nil {
+			return err
+		}
+	}
+	return e.store.DeleteRun(ctx, r.ThreadID, runID)
+}
+
+func inFlight(r agent.Run) bool { return r.Status == agent.RunPending || r.Status == agent.RunRunning }
+
+// JoinStream subscribes to a run. lastEventID "" = frames from now on; "-1" or "-" = from the start; else frames with
+// greater ids (an integer is taken as a position). A run that has ended and is not resumable yields just `end`. With
+// threadID "" the run is looked up on whichever thread.
+func (e *Engine) JoinStream(ctx context.Context, threadID, runID, lastEventID string) (*Subscription, error) {
+	t := e.hold(runID, threadID)
+	s := t.subscribe()
+	if err := e.join(ctx, s, threadID, runID, lastEventID); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+func (e *Engine) join(ctx context.Context, s *Subscription, threadID, runID, lastEventID string) error {
+	if !s.t.executedHere() {
+		s.t.attach() // before the store is read, so that no end is missed in between
+	}
+	r, err := e.store.Run(ctx, threadID, runID)
+	gone := slipway.ErrorCode(err) == slipway.CodeNotFound
+	if err != nil && !gone {
+		return err
+	}
+	if gone {
+		if r, err = e.expiredRun(ctx, runID, err); err != nil {
+			return err
+		}
+	}
+	if r.Kwargs.Resumable && lastEventID != "" {
+		e.startReplay(ctx, s, r, lastEventID)
+	}
+	if !inFlight(r) {
+		s.push(endFrame(r.ID, r.ThreadID, r.Status))
+	}
+	return nil
+}
+
+// expiredRun stands in for a run whose row is gone while its frames are still kept (temporary runs).
+func (e *Engine) expiredRun(ctx context.Context, runID string, missing error) (agent.Run, error) {
+	frames, err := e.store.Frames(ctx, runID, 0, 1)
+	if err != nil {
+		return agent.Run{}, err
+	}
+	if len(frames) == 0 {
+		return agent.Run{}, missing
+	}
+	return agent.Run{ID: runID, ThreadID: frames[0].ThreadID, Status: agent.RunSuccess, Kwargs: agent.Kwargs{Resumable: true}}, nil
+}
+
+// startReplay makes the subscription tell kept frames first.
+func (e *Engine) startReplay(ctx context.Context, s *Subscription, r agent.Run, lastEventID string) {
+	if r.Status == agent.RunRunning && r.Instance != e.cfg.Instance {
+		s.t.awaitJoined(ctx)
+	}
+	s.t.flushed()
+	s.replay = true
+	s.fetch = func(ctx context.Context, after int64) ([]agent.Frame, error) {
+		frames, err := e.store.Frames(ctx, r.ID, after, 256)
+		if err != nil {
+			return nil, fmt.Errorf("replay stream: %w", err)
+		}
+		return frames, nil
+	}
+	switch {
+	case lastEventID == "-" || lastEventID == "-1":
+	case strings.Contains(lastEventID, "-"):
+		s.last = lastEventID
+	default:
+		s.position, _ = strconv.ParseInt(lastEventID, 10, 64)
+	}
+}

@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+)
+
+// workerPatience is how long a question waits for a worker that can answer it.
+const workerPatience = 10 * time.Second
+
+// State returns a ThreadState (reference 3): the latest from the thread's row, older ones and subgraphs from a worker.
+func (e *Engine) State(ctx context.Context, q StateRequest) (json.RawMessage, error) {
+	t, err := e.store.Thread(ctx, q.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	latest := q.Checkpoint.ID == "" && q.Checkpoint.Namespace == "" && !q.Subgraphs
+	graph := parse(t.Metadata).text("graph_id")
+	if absent(t.State) && (latest || graph == "" || q.Checkpoint.ID == "") {
+		return emptyState(t.ID), nil
+	}
+	if latest {
+		return t.State, nil
+	}
+	return e.ask(ctx, graph, map[string]any{
+		"verb": "state.get", "graph_id": graph, "config": checkpointConfig(t.ID, q.Checkpoint), "subgraphs": q.Subgraphs,
+	})
+}
+
+// History returns an array of ThreadState, newest first.
+func (e *Engine) History(ctx context.Context, q HistoryRequest) (json.RawMessage, error) {
+	t, err := e.store.Thread(ctx, q.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	graph := parse(t.Metadata).text("graph_id")
+	if graph == "" || absent(t.State) {
+		return json.RawMessage("[]"), nil
+	}
+	var before *string
+	if q.Before != "" {
+		before = &q.Before
+	}
+	return e.ask(ctx, graph, map[string]any{
+		"verb": "state.history", "graph_id": graph, "limit": q.Limit, "before": before, "filter": present(q.Metadata),
+		"config": checkpointConfig(t.ID, agent.CheckpointKey{Namespace: q.Namespace}),
+	})
+}
+
+// UpdateState changes a thread's state through its graph; the result is {checkpoint, configurable, checkpoint_id}.
+func (e *Engine) UpdateState(ctx context.Context, u StateUpdate) (json.RawMessage, error) {
+	t, err := e.store.Thread(ctx, u.ThreadID)
+	if err != nil {
+		return nil, err
+	}
+	graph := parse(t.Metadata).text("graph_id")
+	if graph == "" {
+		return nil, slipway.Errorf(slipway.CodeBadRequest,
+			"Thread '%s' has no assigned graph ID. Make a run first or set metadata.graph_id.", t.ID)
+	}
+	if err := e.refuseInFlight(ctx, t.ID); err != nil {
+		return nil, err
+	}
+	answer, err := e.ask(ctx, graph, updateCall(graph, t.ID, u))
+	if err != nil {
+		return nil, err
+	}
+	return e.keepUpdate(ctx, t.ID, graph, answer)
+}
+
+func (e *Engine) refuseInFlight(ctx context.Context, threadID string) error {
+	runs, err := e.store.InFlight(ctx, threadID)
+	if err == nil && len(runs) > 0 {
+		err = slipway.Errorf(slipway.CodeConflict, "Thread %s has in-flight runs", threadID)
+	}
+	return err
+}
+
+func updateCall(graph, threadID string, u StateUpdate) map[string]any {
+	update := map[string]any{"values": null(u.Values), "as_node": nil}
+	if u.AsNode != "" {
+		update["as_node"] = u.AsNode
+	}
+	return map[string]any{
+		"verb": "state.update", "graph_id": graph, "config": checkpointConfig(threadID, u.Checkpoint),
+		"supersteps": [][]map[string]any{{update}},
+	}
+}
+
+func (e *Engine) keepUpdate(ctx context.Context, threadID, graph string, answer json.RawMessage) (json.RawMessage, error) {
+	var a struct {
+		Config   json.RawMessage `json:"config"`
+		Snapshot *agent.Snapshot `json:"snapshot"`
+	}
+	if err := json.Unmarshal(answer, &a); err != nil {
+		return nil, fmt.Errorf("read the worker's answer to a state update: %w", err)
+	}
+	if a.Snapshot != nil {
+		if _, err := e.store.PutState(ctx, threadID, graph, *a.Snapshot, e.clock()); err != nil {
+			return nil, err
+		}
+	}
+	configurable := parse(parse(a.Config)["configurable"])
+	checkpoint := fields{}
+	for _, k := range []string{"thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"} {
+		checkpoint[k] = null(configurable[k])
+	}
+	return fields{
+		"checkpoint": checkpoint.json(), "configurable": configurable.json(), "checkpoint_id": null(configurable["checkpoint_id"]),
+	}.json(), nil
+}
+
+func checkpointConfig(threadID string, k agent.CheckpointKey) json.RawMessage {
+	c := fields{}
+	c.set("thread_id", threadID)
+	c.set("checkpoint_ns", k.Namespace)
+	if k.ID != "" {
+		c.set("checkpoint_id", k.ID)
+	}
+	return fields{"configurable": c.json(), "metadata": json.RawMessage("{}")}.json()
+}
+
+func emptyState(threadID string) json.RawMessage {
+	return json.RawMessage(`{"values":{},"next":[],"tasks":[],"metadata":{},"created_at":null,"checkpoint":{"thread_id":` +
+		string(quote(threadID)) + `,"checkpoint_ns":"","checkpoint_id":null,"checkpoint_map":null},"parent_checkpoint":null,"interrupts":[]}`)
+}
+
+// ask puts a question about a graph to a worker that has it.
+func (e *Engine) ask(ctx context.Context, graph string, call map[string]any) (json.RawMessage, error) {
+	w, err := e.workerFor(ctx, graph)
+	if err != nil {
+		return nil, err
+	}
+	envelope, err := json.Marshal(call)
+	if err != nil {
+		return nil, fmt.Errorf("encode a question to a worker: %w", err)
+	}
+	return w.Call(ctx, envelope)
+}
+
+func (e *Engine) workerFor(ctx context.Context, graph string) (agent.Worker, error) {
+	late := time.NewTimer(workerPatience)
+	defer late.Stop()
+	for {
+		e.mu.Lock()
+		s, arrival, failure := e.pick(graph), e.arrival, e.failures[graph]
+		e.mu.Unlock()
+		switch {
+		case s != nil:
+			return s.w, nil
+		case failure != "":
+			return nil, slipway.Errorf(slipway.CodeUnavailable, "graph %q cannot be loaded: %s", graph, failure)
+		}
+		select {
+		case <-arrival:
+		case <-late.C:
+			return nil, slipway.Errorf(slipway.CodeUnavailable, "no worker is ready for graph %q; try again shortly", graph)
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,173 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"math"
+	"sync"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+)
+
+// maxSeq marks a frame that was made up at the end of a stream and was never numbered.
+const maxSeq = math.MaxInt64
+
+// Subscription is a reader of a run's stream. It has one reader; Close may be called from anywhere.
+type Subscription struct {
+	t     *track
+	ready chan struct{}
+
+	mu     sync.Mutex
+	queue  []agent.Frame
+	err    error // why the stream ended early; told after the queue is empty
+	closed bool
+
+	// Replay (reference 10.3), used by the reader only.
+	replay   bool
+	fetch    func(ctx context.Context, after int64) ([]agent.Frame, error)
+	last     string // frames with ids up to it are not told again
+	position int64  // highest Seq fetched
+	page     []agent.Frame
+	over     bool
+}
+
+func newSubscription(t *track) *Subscription {
+	return &Subscription{t: t, ready: make(chan struct{}, 1)}
+}
+
+func errLeaving() error {
+	return slipway.Errorf(slipway.CodeUnavailable, "this server is shutting down; connect again to go on")
+}
+
+// push adds a frame; false means that the reader is gone or too slow and must be forgotten.
+func (s *Subscription) push(f agent.Frame) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.err != nil {
+		return false
+	}
+	if len(s.queue) >= s.t.e.cfg.Buffer {
+		s.queue = nil
+		s.err = slipway.Errorf(slipway.CodeUnavailable, "the reader of this stream is too slow: %d frames were waiting; connect again to go on", s.t.e.cfg.Buffer)
+	} else {
+		s.queue = append(s.queue, f)
+	}
+	s.signal()
+	return s.err == nil
+}
+
+func (s *Subscription) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.err == nil {
+		s.err = err
+	}
+	s.signal()
+}
+
+func (s *Subscription) signal() {
+	select {
+	case s.ready <- struct{}{}:
+	default:
+	}
+}
+
+// Next returns the next frame, io.EOF after the `end` frame, or another error when the stream ended early: the client
+// connects again.
+func (s *Subscription) Next(ctx context.Context) (agent.Frame, error) {
+	for {
+		if s.over {
+			return agent.Frame{}, io.EOF
+		}
+		f, ok, err := s.take(ctx)
+		if err != nil {
+			return agent.Frame{}, err
+		}
+		if !ok || (f.ID != "" && !idAfter(f.ID, s.last)) {
+			continue
+		}
+		if f.ID != "" {
+			s.last = f.ID
+		}
+		s.over = f.Event == "end"
+		return f, nil
+	}
+}
+
+func (s *Subscription) take(ctx context.Context) (agent.Frame, bool, error) {
+	if s.replay {
+		return s.takeReplay(ctx)
+	}
+	s.mu.Lock()
+	if len(s.queue) > 0 {
+		f := s.queue[0]
+		s.queue[0] = agent.Frame{}
+		if s.queue = s.queue[1:]; len(s.queue) == 0 {
+			s.queue = nil
+		}
+		s.mu.Unlock()
+		return f, true, nil
+	}
+	err := s.err
+	s.mu.Unlock()
+	if err != nil {
+		return agent.Frame{}, false, err
+	}
+	select {
+	case <-s.ready:
+		return agent.Frame{}, false, nil
+	case <-ctx.Done():
+		return agent.Frame{}, false, ctx.Err()
+	}
+}
+
+func (s *Subscription) takeReplay(ctx context.Context) (agent.Frame, bool, error) {
+	if len(s.page) == 0 {
+		page, err := s.fetch(ctx, s.position)
+		if err != nil {
+			return agent.Frame{}, false, err
+		}
+		if len(page) == 0 {
+			s.replay = false
+			return agent.Frame{}, false, nil
+		}
+		s.page = page
+	}
+	f := s.page[0]
+	s.page = s.page[1:]
+	s.position = f.Seq
+	return f, true, nil
+}
+
+// Close ends the subscription. It is idempotent.
+func (s *Subscription) Close() {
+	s.mu.Lock()
+	was := s.closed
+	s.closed = true
+	s.queue = nil
+	s.mu.Unlock()
+	if was {
+		return
+	}
+	s.fail(io.ErrClosedPipe)
+	s.t.mu.Lock()
+	delete(s.t.subs, s)
+	s.t.mu.Unlock()
+	s.t.drop()
+}
+
+// Waiter waits for the end of a run. Result or Close must be called.
+type Waiter struct {
+	t    *track
+	once sync.Once
+}
+
+// Result blocks until the run has ended; the Waiter is closed then.
+func (w *Waiter) Result(ctx context.Context) (Result, error) {
+	defer w.Close()
+	return w.t.wait(ctx)
+}
+
+// Close gives up waiting. It is idempotent.
+func (w *Waiter) Close() { w.once.Do(w.t.drop) }

@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+)
+
+// CreateThread makes a thread; an empty ID gets a new one. If it exists: CodeConflict, or with reuse the stored one.
+func (e *Engine) CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error) {
+	if t.ID == "" {
+		t.ID = e.ids()
+	}
+	now := e.clock()
+	t.Metadata = withoutReserved(object(t.Metadata))
+	t.Config = object(t.Config)
+	t.Status = agent.ThreadIdle
+	t.CreatedAt, t.UpdatedAt = now, now
+	return e.store.CreateThread(ctx, t, reuse)
+}
+
+// Thread returns a thread.
+func (e *Engine) Thread(ctx context.Context, id string) (agent.Thread, error) {
+	return e.store.Thread(ctx, id)
+}
+
+// Threads lists threads.
+func (e *Engine) Threads(ctx context.Context, q agent.ThreadQuery) ([]agent.Thread, error) {
+	return e.store.Threads(ctx, q)
+}
+
+// CountThreads counts threads.
+func (e *Engine) CountThreads(ctx context.Context, q agent.ThreadQuery) (int, error) {
+	return e.store.CountThreads(ctx, q)
+}
+
+// PatchThread merges metadata shallowly; reserved keys are dropped.
+func (e *Engine) PatchThread(ctx context.Context, id string, metadata json.RawMessage) (agent.Thread, error) {
+	return e.store.PatchThread(ctx, id, withoutReserved(object(metadata)), e.clock())
+}
+
+// DeleteThread cancels what is in flight, waits until it has stopped, and removes the thread.
+func (e *Engine) DeleteThread(ctx context.Context, id string) error {
+	for {
+		runs, err := e.store.InFlight(ctx, id)
+		if err != nil {
+			return err
+		}
+		// Newest first, so that the end of one does not start the next.
+		for i := len(runs) - 1; i >= 0; i-- {
+			if err := e.cancelIfInFlight(ctx, runs[i], "thread deleted", true); err != nil {
+				return err
+			}
+		}
+		err = e.store.DeleteThread(ctx, id)
+		if slipway.ErrorCode(err) != slipway.CodeConflict || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) cancelIfInFlight(ctx context.Context, r agent.Run, reason string, wait bool) error {
+	err := e.Cancel(ctx, r.ThreadID, r.ID, agent.CancelInterrupt, reason, wait)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return nil // it has ended meanwhile
+	}
+	return err
+}
+
+// CopyThread copies a thread with its checkpoints to a new id. A missing source is CodeConflict (reference 1).
+func (e *Engine) CopyThread(ctx context.Context, id string) (agent.Thread, error) {
+	t, err := e.store.CopyThread(ctx, id, e.ids(), e.clock())
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return t, slipway.Errorf(slipway.CodeConflict, "Thread with ID %s not found", id)
+	}
+	return t, err
+}
