@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import faulthandler
 import os
 import platform
@@ -23,8 +24,13 @@ def main() -> None:
         stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: None)  # the server decides when a worker ends: by closing the link
-    runner = _uvloop_run() or asyncio.run
-    runner(_serve(_socket()))
+    loop = _new_loop()
+    asyncio.set_event_loop(loop)
+    serving = loop.create_task(_serve(_socket()))
+    while not serving.done():
+        # SystemExit and KeyboardInterrupt of a node leave the loop, but must end only their own run.
+        with contextlib.suppress(SystemExit, KeyboardInterrupt):
+            loop.run_until_complete(serving)
 
 
 async def _serve(sock: socket.socket) -> None:
@@ -61,12 +67,12 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _uvloop_run() -> object:
+def _new_loop() -> asyncio.AbstractEventLoop:
     try:
         import uvloop
     except ImportError:
-        return None
-    return uvloop.run
+        return asyncio.new_event_loop()
+    return uvloop.new_event_loop()
 
 
 if __name__ == "__main__":

@@ -5,33 +5,11 @@ from collections.abc import Iterator
 import pytest
 from fake_server import Process
 
-NAMES = [
-    "trivial",
-    "chain",
-    "hitl",
-    "two",
-    "failing",
-    "slow_a",
-    "slow_s",
-    "blocking",
-    "sync_store",
-    "memory",
-    "parent",
-    "parent_asks",
-    "chat",
-    "quiet_chat",
-    "tooled",
-    "functional",
-    "fanning",
-    "router",
-    "greeting",
-    "endless",
-    "oddities",
-    "echoing",
-    "exiting",
-    "breaking",
-    "own",
-]
+NAMES = (
+    *("trivial", "chain", "hitl", "two", "failing", "slow_a", "slow_s", "blocking", "sync_store", "memory", "parent"),
+    *("parent_asks", "chat", "quiet_chat", "tooled", "functional", "fanning", "router", "greeting", "endless"),
+    *("oddities", "echoing", "exiting", "breaking", "own"),
+)
 
 
 @pytest.fixture(scope="session")

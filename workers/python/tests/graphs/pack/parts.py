@@ -1,0 +1,1 @@
+from graphs import trivial  # noqa: F401
