@@ -1,0 +1,113 @@
+// Package controlapi is the control service's HTTP API (spec 4.1, 4.2; control-plane reference 2): decoding, shapes and
+// errors; every rule is in the ground and every use case in package control.
+package controlapi
+
+import (
+	"log/slog"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/api/authn"
+	"github.com/slipway-dev/slipway/api/problem"
+	"github.com/slipway-dev/slipway/control"
+)
+
+// Config holds the settings of the API.
+type Config struct {
+	// BaseURL is the address clients reach the API at, without a trailing slash; deployments are below it at /d/NAME.
+	BaseURL string
+	// Version of slipway, shown by /info.
+	Version string
+	Log     *slog.Logger
+}
+
+// maxBody bounds a JSON body in bytes; archives go to signed URLs instead.
+const maxBody = 25 << 20
+
+type api struct {
+	svc  *control.Service
+	cfg  Config
+	huma huma.API
+}
+
+// New returns the API as a handler for the root of a server.
+func New(svc *control.Service, cfg Config) http.Handler {
+	mux := http.NewServeMux()
+	a := &api{svc: svc, cfg: cfg}
+	a.huma = humago.New(mux, humaConfig())
+	a.huma.UseMiddleware(a.authenticate)
+	a.deployments()
+	a.revisions()
+	a.logs()
+	a.uploads(mux)
+	a.service(mux)
+	return mux
+}
+
+func humaConfig() huma.Config {
+	c := huma.DefaultConfig("slipway control service", "0.1.0")
+	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "", "", "", nil
+	c.Formats = map[string]huma.Format{"application/json": problem.Format()}
+	c.Transformers = []huma.Transformer{problem.Transform}
+	c.AllowAdditionalPropertiesByDefault = true
+	c.FieldsOptionalByDefault = true
+	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"API Key":     {Type: "apiKey", In: "header", Name: "X-Api-Key"},
+		"Tenant ID":   {Type: "apiKey", In: "header", Name: "X-Tenant-Id"},
+		"Bearer Auth": {Type: "http", Scheme: "bearer"},
+	}
+	return c
+}
+
+// authenticate puts the principal into the context of every operation that has a security requirement.
+func (a *api) authenticate(ctx huma.Context, next func(huma.Context)) {
+	if len(ctx.Operation().Security) == 0 {
+		next(ctx)
+		return
+	}
+	who, err := a.svc.Authenticate(ctx.Context(), authn.Credential(ctx.Header))
+	if err != nil {
+		a.refuse(ctx, err)
+		return
+	}
+	next(huma.WithValue(ctx, authn.Key{}, who))
+}
+
+func (a *api) refuse(ctx huma.Context, err error) {
+	answer := a.problem(err).(*problem.Answer)
+	ctx.SetHeader("Content-Type", "application/json")
+	ctx.SetStatus(answer.Status)
+	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", answer) // the client is gone if this fails
+}
+
+// problem maps an error to its answer and logs what is nobody's fault but ours.
+func (a *api) problem(err error) error {
+	answer := problem.From(err)
+	if answer.Status == http.StatusInternalServerError {
+		a.cfg.Log.Error("request failed", "error", err)
+	}
+	return answer
+}
+
+// operation describes a call; each of the three schemes is an alternative (spec 5.1).
+func operation(id, method, path, summary string, codes ...int) huma.Operation {
+	return huma.Operation{
+		OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: maxBody,
+		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity}, codes...),
+		Security: []map[string][]string{{"API Key": {}}, {"Tenant ID": {}}, {"Bearer Auth": {}}},
+	}
+}
+
+func created(op huma.Operation) huma.Operation {
+	op.DefaultStatus = http.StatusCreated
+	return op
+}
+
+func missingBody() error {
+	var problems slipway.Problems
+	problems.Missing([]any{"body"})
+	return problems.Err()
+}

@@ -1,0 +1,111 @@
+package controlapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/api/authn"
+	"github.com/slipway-dev/slipway/control"
+)
+
+const deploymentsPath = "/v2/deployments"
+
+type deploymentPath struct {
+	DeploymentID string `path:"deployment_id" format:"uuid"`
+}
+
+type page struct {
+	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"20"`
+	Offset int `query:"offset" minimum:"0" default:"0"`
+}
+
+type deploymentOutput struct{ Body Deployment }
+
+type createInput struct{ Body *DeploymentCreateRequest }
+
+type patchInput struct {
+	deploymentPath
+	Body *DeploymentPatchRequest
+}
+
+type listInput struct {
+	page
+	Name           string `query:"name" doc:"exact name"`
+	NameContains   string `query:"name_contains" doc:"part of the name, any case; exact matches come first"`
+	Status         string `query:"status" doc:"comma-separated statuses; AWAITING_DELETE lists what was deleted"`
+	DeploymentIDs  string `query:"deployment_ids" doc:"comma-separated ids"`
+	ImageVersion   string `query:"image_version"`
+	DeploymentType string `query:"deployment_type"`
+}
+
+func (a *api) deployments() {
+	one := deploymentsPath + "/{deployment_id}"
+	huma.Register(a.huma, operation("list_deployments", http.MethodGet, deploymentsPath, "List deployments"), a.listDeployments)
+	huma.Register(a.huma, created(operation("create_deployment", http.MethodPost, deploymentsPath, "Create a deployment", 400, 409)), a.createDeployment)
+	huma.Register(a.huma, operation("get_deployment", http.MethodGet, one, "Read a deployment", 404), a.getDeployment)
+	huma.Register(a.huma, operation("patch_deployment", http.MethodPatch, one, "Change a deployment", 400, 404), a.patchDeployment)
+	huma.Register(a.huma, operation("delete_deployment", http.MethodDelete, one, "Delete a deployment", 404), a.deleteDeployment)
+}
+
+func (a *api) answer(d control.Deployment, err error) (*deploymentOutput, error) {
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &deploymentOutput{a.shown(d)}, nil
+}
+
+func (a *api) createDeployment(ctx context.Context, in *createInput) (*deploymentOutput, error) {
+	if in.Body == nil {
+		return nil, a.problem(missingBody())
+	}
+	return a.answer(a.svc.Create(ctx, authn.Principal(ctx), in.Body.domain()))
+}
+
+func (a *api) getDeployment(ctx context.Context, in *deploymentPath) (*deploymentOutput, error) {
+	return a.answer(a.svc.Get(ctx, authn.Principal(ctx), in.DeploymentID))
+}
+
+// patchDeployment answers PATCH /v2/deployments/{deployment_id} (spec 4.1).
+func (a *api) patchDeployment(ctx context.Context, in *patchInput) (*deploymentOutput, error) {
+	if in.Body == nil {
+		return nil, a.problem(missingBody())
+	}
+	return a.answer(a.svc.Patch(ctx, authn.Principal(ctx), in.DeploymentID, in.Body.domain()))
+}
+
+func (a *api) deleteDeployment(ctx context.Context, in *deploymentPath) (*struct{}, error) {
+	if err := a.svc.Delete(ctx, authn.Principal(ctx), in.DeploymentID); err != nil {
+		return nil, a.problem(err)
+	}
+	return nil, nil
+}
+
+func (a *api) listDeployments(ctx context.Context, in *listInput) (*struct{ Body DeploymentsList }, error) {
+	found, err := a.svc.List(ctx, authn.Principal(ctx), slipway.DeploymentQuery{
+		Name: in.Name, NameContains: in.NameContains, Statuses: commas(in.Status), IDs: commas(in.DeploymentIDs),
+		ImageVersion: in.ImageVersion, Type: in.DeploymentType, Limit: in.Limit, Offset: in.Offset,
+	})
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	list := DeploymentsList{Resources: []Deployment{}, Offset: in.Offset + len(found)}
+	for _, d := range found {
+		list.Resources = append(list.Resources, a.shown(d))
+	}
+	return &struct{ Body DeploymentsList }{list}, nil
+}
+
+// commas splits a comma list; nil without elements.
+func commas(list string) []string {
+	var out []string
+	for _, element := range strings.Split(list, ",") {
+		if element = strings.TrimSpace(element); element != "" {
+			out = append(out, element)
+		}
+	}
+	return out
+}

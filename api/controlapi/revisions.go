@@ -1,0 +1,98 @@
+package controlapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/api/authn"
+)
+
+const revisionsPath = deploymentsPath + "/{deployment_id}/revisions"
+
+type revisionPath struct {
+	deploymentPath
+	RevisionID string `path:"revision_id" format:"uuid"`
+}
+
+type revisionsInput struct {
+	deploymentPath
+	page
+	Status string `query:"status" doc:"comma-separated statuses"`
+}
+
+type revisionOutput struct{ Body Revision }
+
+type eventsOutput struct {
+	Body struct {
+		Events []RevisionEvent `json:"events" required:"true" nullable:"false"`
+	}
+}
+
+func (a *api) revisions() {
+	one := revisionsPath + "/{revision_id}"
+	huma.Register(a.huma, operation("list_revisions", http.MethodGet, revisionsPath, "List revisions", 404), a.listRevisions)
+	huma.Register(a.huma, created(operation("create_revision", http.MethodPost, revisionsPath, "Make a revision", 400, 404)), a.createRevision)
+	huma.Register(a.huma, operation("get_revision", http.MethodGet, one, "Read a revision", 404), a.getRevision)
+	huma.Register(a.huma, operation("redeploy_revision", http.MethodPost, one+"/redeploy", "Deploy a revision's blueprint again", 400, 404), a.redeploy)
+	huma.Register(a.huma, operation("interrupt_revision", http.MethodPost, one+"/interruption", "Stop a revision's build or rollout", 400, 404), a.interrupt)
+	huma.Register(a.huma, operation("list_revision_events", http.MethodGet, one+"/events", "List the steps of a revision's life", 404), a.listEvents)
+}
+
+func (a *api) answerRevision(r slipway.Revision, err error) (*revisionOutput, error) {
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	return &revisionOutput{a.revision(r)}, nil
+}
+
+func (a *api) listRevisions(ctx context.Context, in *revisionsInput) (*struct{ Body RevisionsList }, error) {
+	q := slipway.RevisionQuery{DeploymentID: in.DeploymentID, Limit: in.Limit, Offset: in.Offset}
+	for _, status := range commas(in.Status) {
+		q.Statuses = append(q.Statuses, slipway.RevisionStatus(status))
+	}
+	found, err := a.svc.Revisions(ctx, authn.Principal(ctx), q)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	list := RevisionsList{Resources: []Revision{}, Offset: in.Offset + len(found)}
+	for _, r := range found {
+		list.Resources = append(list.Resources, a.revision(r))
+	}
+	return &struct{ Body RevisionsList }{list}, nil
+}
+
+func (a *api) getRevision(ctx context.Context, in *revisionPath) (*revisionOutput, error) {
+	return a.answerRevision(a.svc.Revision(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID))
+}
+
+func (a *api) createRevision(ctx context.Context, in *patchInput) (*revisionOutput, error) {
+	var body DeploymentPatchRequest
+	if in.Body != nil {
+		body = *in.Body
+	}
+	return a.answerRevision(a.svc.Revise(ctx, authn.Principal(ctx), in.DeploymentID, body.domain()))
+}
+
+func (a *api) redeploy(ctx context.Context, in *revisionPath) (*deploymentOutput, error) {
+	return a.answer(a.svc.Redeploy(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID))
+}
+
+func (a *api) interrupt(ctx context.Context, in *revisionPath) (*revisionOutput, error) {
+	return a.answerRevision(a.svc.Interrupt(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID))
+}
+
+func (a *api) listEvents(ctx context.Context, in *revisionPath) (*eventsOutput, error) {
+	events, err := a.svc.Events(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID)
+	if err != nil {
+		return nil, a.problem(err)
+	}
+	out := &eventsOutput{}
+	out.Body.Events = []RevisionEvent{}
+	for _, e := range events {
+		out.Body.Events = append(out.Body.Events, RevisionEvent{Seq: e.Seq, Status: string(e.Status), Reason: orNull(e.Reason), At: e.At.UTC()})
+	}
+	return out, nil
+}

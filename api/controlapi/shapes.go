@@ -1,0 +1,251 @@
+package controlapi
+
+import (
+	"time"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/control"
+)
+
+// Deployment is the answer about a deployment (spec 2.1).
+type Deployment struct {
+	Name                 string               `json:"name" required:"true"`
+	Source               string               `json:"source" required:"true" enum:"githost,external_container,internal_container,internal_source,internal_template"`
+	SourceConfig         SourceConfig         `json:"source_config" required:"true"`
+	SourceRevisionConfig SourceRevisionConfig `json:"source_revision_config" required:"true"`
+	Secrets              []Secret             `json:"secrets" required:"true" nullable:"false"`
+	SecretReferences     []SecretReference    `json:"secret_references"`
+	ID                   string               `json:"id" required:"true" format:"uuid"`
+	TenantID             string               `json:"tenant_id" required:"true" format:"uuid"`
+	CreatedAt            time.Time            `json:"created_at" required:"true"`
+	UpdatedAt            time.Time            `json:"updated_at" required:"true"`
+	Status               string               `json:"status" required:"true" enum:"AWAITING_DATABASE,READY,UNUSED,AWAITING_DELETE,UNKNOWN"`
+	LatestRevisionID     *string              `json:"latest_revision_id" required:"true" format:"uuid"`
+	ActiveRevisionID     *string              `json:"active_revision_id" required:"true" format:"uuid"`
+	ImageVersion         *string              `json:"image_version"`
+}
+
+// SourceConfig holds the fields of spec 2.2, in requests and answers.
+type SourceConfig struct {
+	IntegrationID  *string               `json:"integration_id" format:"uuid"`
+	RepoURL        *string               `json:"repo_url"`
+	DeploymentType *string               `json:"deployment_type" enum:"dev_free,dev,prod"`
+	BuildOnPush    *bool                 `json:"build_on_push"`
+	CustomURL      *string               `json:"custom_url"`
+	ResourceSpec   *slipway.ResourceSpec `json:"resource_spec"`
+	ListenerID     *string               `json:"listener_id" format:"uuid"`
+	ListenerConfig *ListenerConfig       `json:"listener_config"`
+	InstallCommand *string               `json:"install_command"`
+	BuildCommand   *string               `json:"build_command"`
+	TemplateID     *string               `json:"template_id"`
+}
+
+// ListenerConfig is the listener's part of a SourceConfig (spec 2.2).
+type ListenerConfig struct {
+	ClusterNamespace *string `json:"cluster_namespace"`
+}
+
+// SourceRevisionConfig holds the fields of spec 2.3 as they are answered.
+type SourceRevisionConfig struct {
+	SourceRevisionConfigRequest
+	RepoCommitSHA *string `json:"repo_commit_sha"`
+}
+
+// SourceRevisionConfigRequest holds the fields of spec 2.3 as they are asked for.
+type SourceRevisionConfigRequest struct {
+	RepoRef              *string `json:"repo_ref"`
+	AgentgraphConfigPath *string `json:"agentgraph_config_path"`
+	ImageURI             *string `json:"image_uri"`
+	SourceTarballPath    *string `json:"source_tarball_path"`
+}
+
+// Secret is an environment variable (spec 2.5).
+type Secret struct {
+	Name  string `json:"name" required:"true"`
+	Value string `json:"value" required:"true"`
+}
+
+// SecretReference fills an environment variable from a cluster secret (spec 2.5).
+type SecretReference struct {
+	Name       string `json:"name" required:"true"`
+	SecretName string `json:"secret_name" required:"true"`
+	SecretKey  string `json:"secret_key" required:"true"`
+}
+
+// DeploymentCreateRequest is the body of POST /v2/deployments (control-plane reference 3).
+type DeploymentCreateRequest struct {
+	Name                 string                      `json:"name" required:"true"`
+	Source               string                      `json:"source" required:"true" enum:"githost,external_container,internal_container,internal_source,internal_template"`
+	SourceConfig         SourceConfig                `json:"source_config" required:"true"`
+	SourceRevisionConfig SourceRevisionConfigRequest `json:"source_revision_config" required:"true"`
+	Secrets              []Secret                    `json:"secrets" required:"true" nullable:"false"`
+	SecretReferences     *[]SecretReference          `json:"secret_references"`
+}
+
+// DeploymentPatchRequest is the body of PATCH and of POST revisions (spec 4.1).
+type DeploymentPatchRequest struct {
+	RevisionSource       *string                      `json:"revision_source" enum:"githost,internal_container,internal_source"`
+	SourceConfig         *SourceConfig                `json:"source_config"`
+	SourceRevisionConfig *SourceRevisionConfigRequest `json:"source_revision_config"`
+	Secrets              *[]Secret                    `json:"secrets"`
+	SecretReferences     *[]SecretReference           `json:"secret_references"`
+}
+
+// DeploymentsList is one page of deployments; offset is that of the next page.
+type DeploymentsList struct {
+	Resources []Deployment `json:"resources" required:"true" nullable:"false"`
+	Offset    int          `json:"offset" required:"true"`
+}
+
+// Revision is the answer about a revision (control-plane reference 3).
+type Revision struct {
+	ID                   string               `json:"id" required:"true" format:"uuid"`
+	CreatedAt            time.Time            `json:"created_at" required:"true"`
+	UpdatedAt            time.Time            `json:"updated_at" required:"true"`
+	Status               string               `json:"status" required:"true" enum:"CREATING,QUEUED,AWAITING_BUILD,BUILDING,AWAITING_DEPLOY,DEPLOYING,DEPLOYED,CREATE_FAILED,BUILD_FAILED,DEPLOY_FAILED,SKIPPED,INTERRUPTED,UNKNOWN"`
+	Source               string               `json:"source" required:"true" enum:"githost,external_container,internal_container,internal_source,internal_template"`
+	SourceRevisionConfig SourceRevisionConfig `json:"source_revision_config" required:"true"`
+	DeploymentID         string               `json:"deployment_id" format:"uuid"`
+	StatusReason         *string              `json:"status_reason"`
+	StatusMessage        *string              `json:"status_message"`
+	SourceConfig         SourceConfig         `json:"source_config"`
+	ArtifactDigest       *string              `json:"artifact_digest"`
+	ReplayOf             *string              `json:"replay_of" format:"uuid"`
+	CreatedBy            string               `json:"created_by"`
+}
+
+// RevisionsList is one page of revisions; offset is that of the next page.
+type RevisionsList struct {
+	Resources []Revision `json:"resources" required:"true" nullable:"false"`
+	Offset    int        `json:"offset" required:"true"`
+}
+
+// RevisionEvent is one step of a revision's life.
+type RevisionEvent struct {
+	Seq    int64     `json:"seq"`
+	Status string    `json:"status" required:"true"`
+	Reason *string   `json:"reason"`
+	At     time.Time `json:"at" required:"true"`
+}
+
+func (c SourceConfig) domain() slipway.SourceConfig {
+	out := slipway.SourceConfig{
+		IntegrationID: c.IntegrationID, RepoURL: c.RepoURL, DeploymentType: c.DeploymentType, BuildOnPush: c.BuildOnPush,
+		CustomURL: c.CustomURL, ResourceSpec: c.ResourceSpec, ListenerID: c.ListenerID, InstallCommand: c.InstallCommand,
+		BuildCommand: c.BuildCommand, TemplateID: c.TemplateID,
+	}
+	if c.ListenerConfig != nil {
+		out.ListenerConfig = &slipway.ListenerConfig{ClusterNamespace: c.ListenerConfig.ClusterNamespace}
+	}
+	return out
+}
+
+func (c SourceRevisionConfigRequest) domain() slipway.SourceRevisionConfig {
+	return slipway.SourceRevisionConfig{
+		RepoRef: c.RepoRef, AgentgraphConfigPath: c.AgentgraphConfigPath, ImageURI: c.ImageURI, SourceTarballPath: c.SourceTarballPath,
+	}
+}
+
+func (r DeploymentCreateRequest) domain() slipway.DeploymentCreate {
+	return slipway.DeploymentCreate{
+		Name: r.Name, Source: slipway.Source(r.Source), SourceConfig: r.SourceConfig.domain(),
+		SourceRevisionConfig: r.SourceRevisionConfig.domain(), Secrets: secrets(r.Secrets), SecretReferences: references(r.SecretReferences),
+	}
+}
+
+func (r DeploymentPatchRequest) domain() slipway.DeploymentPatch {
+	out := slipway.DeploymentPatch{SecretReferences: references(r.SecretReferences)}
+	if r.RevisionSource != nil {
+		source := slipway.Source(*r.RevisionSource)
+		out.RevisionSource = &source
+	}
+	if r.SourceConfig != nil {
+		out.SourceConfig = r.SourceConfig.domain()
+	}
+	if r.SourceRevisionConfig != nil {
+		out.SourceRevisionConfig = r.SourceRevisionConfig.domain()
+	}
+	if r.Secrets != nil {
+		list := secrets(*r.Secrets)
+		out.Secrets = &list
+	}
+	return out
+}
+
+func secrets(in []Secret) []slipway.Secret {
+	out := make([]slipway.Secret, len(in))
+	for i, s := range in {
+		out[i] = slipway.Secret{Name: s.Name, Value: s.Value}
+	}
+	return out
+}
+
+func references(in *[]SecretReference) *[]slipway.SecretReference {
+	if in == nil {
+		return nil
+	}
+	out := make([]slipway.SecretReference, len(*in))
+	for i, r := range *in {
+		out[i] = slipway.SecretReference{Name: r.Name, SecretName: r.SecretName, SecretKey: r.SecretKey}
+	}
+	return &out
+}
+
+// shown makes the answer. custom_url is filled for every source when nobody set it: clients print it.
+func (a *api) shown(d control.Deployment) Deployment {
+	out := Deployment{
+		Name: d.Name, Source: string(d.Source), SourceConfig: a.config(d.SourceConfig, d.Name),
+		SourceRevisionConfig: revisionConfig(d.SourceRevisionConfig), Secrets: []Secret{}, ID: d.ID, TenantID: d.TenantID,
+		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(), Status: string(d.Status),
+		LatestRevisionID: orNull(d.LatestRevisionID), ActiveRevisionID: orNull(d.ActiveRevisionID), ImageVersion: orNull(d.ImageVersion),
+	}
+	for _, s := range d.Secrets {
+		out.Secrets = append(out.Secrets, Secret{Name: s.Name, Value: s.Value})
+	}
+	for _, r := range d.SecretReferences {
+		out.SecretReferences = append(out.SecretReferences, SecretReference{Name: r.Name, SecretName: r.SecretName, SecretKey: r.SecretKey})
+	}
+	return out
+}
+
+// config makes the answer; without a name custom_url stays as it was set.
+func (a *api) config(c slipway.SourceConfig, name string) SourceConfig {
+	out := SourceConfig{
+		IntegrationID: c.IntegrationID, RepoURL: c.RepoURL, DeploymentType: c.DeploymentType, BuildOnPush: c.BuildOnPush,
+		CustomURL: c.CustomURL, ResourceSpec: c.ResourceSpec, ListenerID: c.ListenerID, InstallCommand: c.InstallCommand,
+		BuildCommand: c.BuildCommand, TemplateID: c.TemplateID,
+	}
+	if c.ListenerConfig != nil {
+		out.ListenerConfig = &ListenerConfig{ClusterNamespace: c.ListenerConfig.ClusterNamespace}
+	}
+	if out.CustomURL == nil && name != "" {
+		url := a.cfg.BaseURL + "/d/" + name
+		out.CustomURL = &url
+	}
+	return out
+}
+
+func revisionConfig(c slipway.SourceRevisionConfig) SourceRevisionConfig {
+	return SourceRevisionConfig{
+		SourceRevisionConfigRequest: SourceRevisionConfigRequest{
+			RepoRef: c.RepoRef, AgentgraphConfigPath: c.AgentgraphConfigPath, ImageURI: c.ImageURI, SourceTarballPath: c.SourceTarballPath,
+		},
+		RepoCommitSHA: c.RepoCommitSHA,
+	}
+}
+
+func (a *api) revision(r slipway.Revision) Revision {
+	return Revision{
+		ID: r.ID, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), Status: string(r.Status), Source: string(r.Source),
+		SourceRevisionConfig: revisionConfig(r.SourceRevisionConfig), DeploymentID: r.DeploymentID,
+		StatusReason: orNull(r.StatusReason), StatusMessage: orNull(r.StatusReason), SourceConfig: a.config(r.SourceConfig, ""),
+		ArtifactDigest: orNull(r.ArtifactDigest), ReplayOf: orNull(r.ReplayOf), CreatedBy: r.CreatedBy,
+	}
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

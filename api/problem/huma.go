@@ -1,0 +1,113 @@
+package problem
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/validation"
+)
+
+var locationPart = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
+
+// malformed stands for a body that is no JSON: no schema accepts it, so that validation reports it at the body.
+type malformed struct{ reason string }
+
+// Format is JSON as the API reads it: null members count as absent (control-plane reference 3) and malformed JSON is a
+// failed validation rather than a bad request.
+func Format() huma.Format {
+	return huma.Format{Marshal: marshal, Unmarshal: unmarshal}
+}
+
+func marshal(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+func unmarshal(data []byte, v any) error {
+	target, validating := v.(*any)
+	if !validating {
+		return json.Unmarshal(data, v)
+	}
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if err := dec.Decode(target); err != nil {
+		*target = malformed{err.Error()}
+		return nil
+	}
+	if _, err := dec.Token(); err != io.EOF {
+		*target = malformed{"text after the end of the JSON value"}
+		return nil
+	}
+	*target = withoutNulls(*target)
+	return nil
+}
+
+func withoutNulls(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			if member == nil {
+				delete(v, name)
+				continue
+			}
+			v[name] = withoutNulls(member)
+		}
+	case []any:
+		for i := range v {
+			v[i] = withoutNulls(v[i])
+		}
+	}
+	return v
+}
+
+// Transform is a huma.Transformer that turns the framework's own errors into this package's answers.
+func Transform(_ huma.Context, _ string, v any) (any, error) {
+	model, ok := v.(*huma.ErrorModel)
+	if !ok {
+		return v, nil
+	}
+	answer := &Answer{Status: model.Status, Text: model.Detail}
+	if model.Status == http.StatusUnprocessableEntity {
+		answer.Details = []Detail{}
+		for _, e := range model.Errors {
+			answer.Details = append(answer.Details, detail(e))
+		}
+	}
+	return answer, nil
+}
+
+func detail(e *huma.ErrorDetail) Detail {
+	d := Detail{Loc: location(e.Location), Msg: e.Message, Type: "value_error"}
+	if bad, ok := e.Value.(malformed); ok {
+		return Detail{Loc: d.Loc, Msg: "the body is not valid JSON: " + bad.reason, Type: "json_invalid"}
+	}
+	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
+	if name, ok := strings.CutPrefix(e.Message, before); ok {
+		if name, ok = strings.CutSuffix(name, after); ok {
+			return Detail{Loc: append(d.Loc, name), Msg: "Field required", Type: "missing"}
+		}
+	}
+	if strings.Contains(e.Message, "required") && len(d.Loc) == 2 {
+		d.Type = "missing"
+	}
+	return d
+}
+
+// location splits "body.secrets[0].name" into its parts.
+func location(path string) []any {
+	loc := []any{}
+	for _, part := range locationPart.FindAllString(path, -1) {
+		if n, err := strconv.Atoi(strings.Trim(part, "[]")); err == nil {
+			loc = append(loc, n)
+			continue
+		}
+		loc = append(loc, part)
+	}
+	return loc
+}
