@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -142,18 +143,27 @@ func (a *actor) observe(ctx context.Context) ([]slipway.Observed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("observe: %w", err)
 	}
-	seen := map[string]bool{}
-	for _, o := range observed {
-		seen[o.RevisionID] = true
-	}
-	for id, o := range a.refused {
-		if seen[id] {
-			delete(a.refused, id)
-			continue
+	for i, o := range observed {
+		r, ok := a.refused[o.RevisionID]
+		if ok && o.Phase == slipway.PhaseExited && r.ExitedAt.After(o.ExitedAt) {
+			r.Restarts = max(r.Restarts, o.Restarts)
+			observed[i] = r
+		} else if ok {
+			delete(a.refused, o.RevisionID)
 		}
-		observed = append(observed, o)
 	}
-	return observed, nil
+	return append(observed, a.unseen(observed)...), nil
+}
+
+// unseen returns the refused workloads of which the runtime knows nothing.
+func (a *actor) unseen(observed []slipway.Observed) []slipway.Observed {
+	var out []slipway.Observed
+	for id, o := range a.refused {
+		if !slices.ContainsFunc(observed, func(x slipway.Observed) bool { return x.RevisionID == id }) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // overlay lays acknowledged reports over a desired state that may be older than they are: what was accepted as DEPLOYED

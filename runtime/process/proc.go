@@ -36,14 +36,14 @@ func open(pid int) (*handle, error) {
 	return h, nil
 }
 
-// adopt opens pid and returns nil unless it is alive and started at start (0 = any).
+// adopt opens pid and returns nil unless it is alive and started at start.
 func adopt(pid int, start uint64) *handle {
 	h, err := open(pid)
 	if err != nil {
 		return nil
 	}
 	st, err := readStat(pid)
-	if err != nil || st.state == 'Z' || st.state == 'X' || (start != 0 && h.start != start) {
+	if err != nil || st.state == 'Z' || st.state == 'X' || h.start != start {
 		h.close()
 		return nil
 	}
@@ -143,20 +143,4 @@ func killMembers(session int) bool {
 		_ = unix.Kill(pid, unix.SIGKILL)
 	}
 	return found
-}
-
-// findByArgument returns the process that has arg on its command line, 0 without one.
-func findByArgument(arg string) int {
-	want := []byte("\x00" + arg + "\x00")
-	for _, pid := range pids() {
-		line, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
-		if err != nil || !bytes.Contains(line, want) || pid == os.Getpid() {
-			continue
-		}
-		// Only a session's leader is an agent server; a helper it started may repeat its arguments.
-		if st, err := readStat(pid); err == nil && st.session == pid && st.state != 'Z' {
-			return pid
-		}
-	}
-	return 0
 }

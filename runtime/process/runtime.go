@@ -13,7 +13,6 @@ import (
 	"sync"
 	"time"
 
-
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/runtime/change"
 )
@@ -253,7 +252,7 @@ func (r *Runtime) recoverOne(dir string, s state) *workload {
 	if w.proc != nil || !s.ExitedAt.IsZero() {
 		return w
 	}
-	h := r.locate(dir, s)
+	h := r.locate(s)
 	if h == nil {
 		w.exited(-1, "exit code unknown: it ended while slipway was not running")
 		return w
@@ -265,19 +264,13 @@ func (r *Runtime) recoverOne(dir string, s state) *workload {
 	return w
 }
 
-// locate finds the living process of a saved state; nil without one.
-func (r *Runtime) locate(dir string, s state) *handle {
-	if s.BootID != r.boot {
+// locate finds the living process of a saved state; nil without one. Without a number there is none: a process passes
+// its gate only after its number was saved.
+func (r *Runtime) locate(s state) *handle {
+	if s.BootID != r.boot || s.PID == 0 {
 		return nil
 	}
-	if s.PID != 0 {
-		return adopt(s.PID, s.PIDStart)
-	}
-	// slipway died between starting the process and noting its number.
-	if pid := findByArgument(s.readyFile(dir)); pid != 0 {
-		return adopt(pid, 0)
-	}
-	return nil
+	return adopt(s.PID, s.PIDStart)
 }
 
 func (r *Runtime) find(deploymentID, revisionID string) *workload {
@@ -306,4 +299,3 @@ func (r *Runtime) runDir(revisionID string) string {
 func (r *Runtime) dataDir(deploymentID string) string {
 	return filepath.Join(r.cfg.Root, "deployments", deploymentID)
 }
-

@@ -15,20 +15,37 @@ import (
 
 const defaultGrace = 180 // seconds, agent-server reference 18
 
-// start begins a new attempt. The state is saved before the process is made, and again as soon as its number is known:
-// a Runtime that finds no number looks for the process by its ready file, which bears revision and attempt.
+// gate waits for a line on descriptor 3 and then becomes the agent server, in the same process. If slipway dies before it
+// has saved the process's number and sent that line, the gate reads the end of the pipe and exits.
+const gate = `read -r go <&3 || exit 1; exec 3<&-; exec "$@"`
+
+// start begins a new attempt. The process is let through its gate only when its number is saved, so that a kill of
+// slipway at any moment leaves no process that nobody knows.
 func (w *workload) start(wl slipway.Workload) error {
 	bundle := slipway.BundlePath(w.rt.cfg.BundleDir, wl.ArtifactDigest)
 	if _, err := os.Stat(filepath.Join(bundle, slipway.BundleFile)); err != nil {
 		return slipway.Errorf(slipway.CodeInvalid, "the artifact %q is not on this machine; redeploy to build it again: %w", wl.ArtifactDigest, err)
 	}
 	w.begin(wl)
+	err := w.attempt(wl, bundle)
+	if err != nil {
+		w.exited(-1, err.Error())
+	}
+	return err
+}
+
+func (w *workload) attempt(wl slipway.Workload, bundle string) error {
 	if err := w.state.save(w.dir); err != nil {
 		return err
 	}
-	cmd, err := w.launch(wl, bundle)
+	waits, opens, err := os.Pipe()
 	if err != nil {
-		w.exited(-1, err.Error())
+		return fmt.Errorf("start agent server: %w", err)
+	}
+	defer opens.Close()
+	cmd, err := w.launch(wl, bundle, waits)
+	_ = waits.Close()
+	if err != nil {
 		return err
 	}
 	h, err := open(cmd.Process.Pid)
@@ -37,8 +54,15 @@ func (w *workload) start(wl slipway.Workload) error {
 	}
 	w.mu.Lock()
 	w.state.PID, w.state.PIDStart = h.pid, h.start
-	w.save()
+	err = w.state.save(w.dir)
 	w.mu.Unlock()
+	if err == nil {
+		_, err = opens.WriteString("go\n")
+	}
+	if err != nil {
+		h.close()
+		return errors.Join(err, cmd.Process.Kill(), cmd.Wait())
+	}
 	w.follow(w.rt.ctx, h, func() (int, string) { return exitOf(cmd) })
 	return nil
 }
@@ -51,7 +75,7 @@ func (w *workload) begin(wl slipway.Workload) {
 	w.probed, w.failure, w.killed = "", "", ""
 	w.state = state{
 		DeploymentID: wl.DeploymentID, RevisionID: wl.RevisionID, BootID: w.rt.boot, StartedAt: time.Now().UTC(),
-		Attempt: old.Attempt + 1, Grace: grace(wl.Env), LogStart: size(filepath.Join(w.dir, logFile)),
+		Attempt: old.Attempt + 1, Grace: graceSeconds(wl.Env), LogStart: size(filepath.Join(w.dir, logFile)),
 	}
 	if old.Attempt > 0 {
 		w.state.Restarts = old.Restarts + 1
@@ -60,7 +84,7 @@ func (w *workload) begin(wl slipway.Workload) {
 	_ = os.Remove(w.state.readyFile(w.dir))
 }
 
-func (w *workload) launch(wl slipway.Workload, bundle string) (*exec.Cmd, error) {
+func (w *workload) launch(wl slipway.Workload, bundle string, waits *os.File) (*exec.Cmd, error) {
 	output, err := os.OpenFile(filepath.Join(w.dir, logFile), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start agent server: %w", err)
@@ -72,7 +96,8 @@ func (w *workload) launch(wl slipway.Workload, bundle string) (*exec.Cmd, error)
 	}
 	argv := append(append([]string{}, w.rt.cfg.Command...),
 		"--bundle", bundle, "--data", data, "--listen", "127.0.0.1:0", "--ready-file", w.state.readyFile(w.dir))
-	cmd := exec.Command(argv[0], argv[1:]...)
+	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "slipway"}, argv...)...)
+	cmd.ExtraFiles = []*os.File{waits}
 	cmd.Dir = w.dir
 	cmd.Env = environment(w.rt.cfg.BaseEnv, wl.Env)
 	cmd.Stdout, cmd.Stderr = output, output
@@ -95,7 +120,7 @@ func exitOf(cmd *exec.Cmd) (int, string) {
 	return ps.ExitCode(), ""
 }
 
-func grace(env map[string]string) int {
+func graceSeconds(env map[string]string) int {
 	if n, err := strconv.Atoi(env["BG_JOB_SHUTDOWN_GRACE_PERIOD_SECS"]); err == nil && n >= 0 {
 		return min(n, 3600)
 	}

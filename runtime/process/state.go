@@ -14,7 +14,7 @@ type state struct {
 	DeploymentID string `json:"deployment_id"`
 	RevisionID   string `json:"revision_id"`
 
-	Attempt   int       `json:"attempt"`            // names the ready file, and so the process, even before PID is known
+	Attempt   int       `json:"attempt"`            // names the ready file
 	PID       int       `json:"pid,omitempty"`      // 0 = being started
 	PIDStart  uint64    `json:"pid_start,omitzero"` // start time of the process, in clock ticks since boot
 	BootID    string    `json:"boot_id"`
