@@ -122,9 +122,11 @@ func injected(d slipway.Deployment, r slipway.Revision) map[string]string {
 	}
 }
 
-// Report implements slipway.Feed.
+// Report implements slipway.Feed. A report that says nothing new wakes nobody, or listener and service would keep each
+// other awake.
 func (f feed) Report(ctx context.Context, report slipway.Report) error {
-	return wrap("take report", f.s.update(ctx, func(tx slipway.Tx) error {
+	news := false
+	err := f.s.store.Update(ctx, func(tx slipway.Tx) error {
 		d, err := tx.Deployment("", report.DeploymentID)
 		if slipway.ErrorCode(err) == slipway.CodeNotFound || err == nil && d.Generation != report.Generation {
 			return slipway.Errorf(slipway.CodeStale, "generation %d of deployment %s is no longer the current one", report.Generation, report.DeploymentID)
@@ -132,11 +134,16 @@ func (f feed) Report(ctx context.Context, report slipway.Report) error {
 		if err != nil {
 			return err
 		}
-		if report.Gone {
+		if news = true; report.Gone {
 			return gone(tx, d)
 		}
-		return f.progress(tx, d, report)
-	}))
+		news, err = f.progress(tx, d, report)
+		return err
+	})
+	if err == nil && news {
+		f.s.changed.wake()
+	}
+	return wrap("take report", err)
 }
 
 // gone removes the records of a deleted deployment; its name is free from now on.
@@ -147,26 +154,26 @@ func gone(tx slipway.Tx, d slipway.Deployment) error {
 	return tx.PurgeDeployment(d.ID)
 }
 
-func (f feed) progress(tx slipway.Tx, d slipway.Deployment, report slipway.Report) error {
+func (f feed) progress(tx slipway.Tx, d slipway.Deployment, report slipway.Report) (news bool, err error) {
 	r, err := tx.Revision("", d.ID, report.RevisionID)
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
-		return slipway.Errorf(slipway.CodeStale, "revision %s is not known", report.RevisionID)
+		return false, slipway.Errorf(slipway.CodeStale, "revision %s is not known", report.RevisionID)
 	}
-	if err != nil {
-		return err
+	if err != nil || r.Status == report.Status {
+		return false, err
 	}
 	switch report.Status {
 	case slipway.Deploying:
-		return f.s.move(tx, &r, slipway.Deploying, report.Reason)
+		return true, f.s.move(tx, &r, slipway.Deploying, report.Reason)
 	case slipway.Deployed:
-		return f.deployed(tx, d, r)
+		return true, f.deployed(tx, d, r)
 	case slipway.DeployFailed:
 		if err := f.s.move(tx, &r, slipway.DeployFailed, report.Reason); err != nil {
-			return err
+			return false, err
 		}
-		return f.s.settle(tx, d)
+		return true, f.s.settle(tx, d)
 	}
-	return slipway.Errorf(slipway.CodeInvalid, "a listener cannot report %s", report.Status)
+	return false, slipway.Errorf(slipway.CodeInvalid, "a listener cannot report %s", report.Status)
 }
 
 // deployed makes the revision the active one. It is the only place that switches, and every switch is audited.

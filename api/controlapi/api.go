@@ -38,7 +38,7 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	a := &api{svc: svc, cfg: cfg}
 	a.huma = humago.New(mux, humaConfig())
-	a.huma.UseMiddleware(a.authenticate)
+	a.huma.UseMiddleware(problem.PlainJSON, a.authenticate)
 	a.deployments()
 	a.revisions()
 	a.logs()
@@ -50,7 +50,7 @@ func New(svc *control.Service, cfg Config) http.Handler {
 func humaConfig() huma.Config {
 	c := huma.DefaultConfig("slipway control service", "0.1.0")
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "", "", "", nil
-	c.Formats = map[string]huma.Format{"application/json": problem.Format()}
+	c.Formats = map[string]huma.Format{"application/json": problem.Format(), "json": problem.Format()}
 	c.Transformers = []huma.Transformer{problem.Transform}
 	c.AllowAdditionalPropertiesByDefault = true
 	c.FieldsOptionalByDefault = true

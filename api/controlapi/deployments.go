@@ -14,11 +14,13 @@ import (
 
 const deploymentsPath = "/v2/deployments"
 
-type deploymentPath struct {
+// DeploymentPath is the path parameter of calls about one deployment.
+type DeploymentPath struct {
 	DeploymentID string `path:"deployment_id" format:"uuid"`
 }
 
-type page struct {
+// Page selects a part of a list (control-plane reference 2).
+type Page struct {
 	Limit  int `query:"limit" minimum:"1" maximum:"100" default:"20"`
 	Offset int `query:"offset" minimum:"0" default:"0"`
 }
@@ -28,12 +30,12 @@ type deploymentOutput struct{ Body Deployment }
 type createInput struct{ Body *DeploymentCreateRequest }
 
 type patchInput struct {
-	deploymentPath
+	DeploymentPath
 	Body *DeploymentPatchRequest
 }
 
 type listInput struct {
-	page
+	Page
 	Name           string `query:"name" doc:"exact name"`
 	NameContains   string `query:"name_contains" doc:"part of the name, any case; exact matches come first"`
 	Status         string `query:"status" doc:"comma-separated statuses; AWAITING_DELETE lists what was deleted"`
@@ -65,7 +67,7 @@ func (a *api) createDeployment(ctx context.Context, in *createInput) (*deploymen
 	return a.answer(a.svc.Create(ctx, authn.Principal(ctx), in.Body.domain()))
 }
 
-func (a *api) getDeployment(ctx context.Context, in *deploymentPath) (*deploymentOutput, error) {
+func (a *api) getDeployment(ctx context.Context, in *DeploymentPath) (*deploymentOutput, error) {
 	return a.answer(a.svc.Get(ctx, authn.Principal(ctx), in.DeploymentID))
 }
 
@@ -77,7 +79,7 @@ func (a *api) patchDeployment(ctx context.Context, in *patchInput) (*deploymentO
 	return a.answer(a.svc.Patch(ctx, authn.Principal(ctx), in.DeploymentID, in.Body.domain()))
 }
 
-func (a *api) deleteDeployment(ctx context.Context, in *deploymentPath) (*struct{}, error) {
+func (a *api) deleteDeployment(ctx context.Context, in *DeploymentPath) (*struct{}, error) {
 	if err := a.svc.Delete(ctx, authn.Principal(ctx), in.DeploymentID); err != nil {
 		return nil, a.problem(err)
 	}

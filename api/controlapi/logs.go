@@ -33,34 +33,36 @@ type DeploymentLogsList struct {
 	NextCursor *string    `json:"next_cursor" required:"true"`
 }
 
-type logFilter struct {
+// LogFilter selects log lines by what they say.
+type LogFilter struct {
 	StartTime time.Time `query:"start_time" doc:"inclusive"`
 	EndTime   time.Time `query:"end_time" doc:"inclusive"`
 	Query     string    `query:"query" doc:"part of the message, any case"`
 	Level     string    `query:"level" enum:"DEBUG,INFO,WARNING,ERROR,CRITICAL"`
 }
 
-type logPage struct {
+// LogPager selects a page of log lines.
+type LogPager struct {
 	Order  string `query:"order" enum:"asc,desc" default:"asc"`
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50"`
 	Offset string `query:"offset"`
 }
 
 type revisionLogsInput struct {
-	revisionPath
-	logFilter
-	logPage
+	RevisionPath
+	LogFilter
+	LogPager
 	Type string `query:"type" required:"true" enum:"build,deploy"`
 }
 
 type deploymentLogsInput struct {
-	deploymentPath
-	logFilter
-	logPage
+	DeploymentPath
+	LogFilter
+	LogPager
 }
 
 type allLogsInput struct {
-	logFilter
+	LogFilter
 	DeploymentID string `query:"deployment_id" required:"true" format:"uuid"`
 	RevisionID   string `query:"revision_id" format:"uuid"`
 	LogType      string `query:"log_type" enum:"BUILD,DEPLOY" default:"DEPLOY"`
@@ -80,17 +82,18 @@ type LogsRequest struct {
 	EndTime   *time.Time `json:"end_time"`
 }
 
-type projectPath struct {
+// ProjectPath is the path parameter of the older log calls; a project id is a deployment id.
+type ProjectPath struct {
 	ProjectID string `path:"project_id" format:"uuid"`
 }
 
 type projectLogsInput struct {
-	projectPath
+	ProjectPath
 	Body *LogsRequest
 }
 
 type projectRevisionLogsInput struct {
-	projectPath
+	ProjectPath
 	RevisionID string `path:"revision_id" format:"uuid"`
 	Body       *LogsRequest
 }
@@ -107,7 +110,7 @@ func (a *api) logs() {
 	huma.Register(a.huma, operation("read_project_deploy_logs", http.MethodPost, project+"/deploy_logs", "Read the deploy logs of all revisions", 404), a.projectLogs)
 }
 
-func (f logFilter) query() slipway.LogQuery {
+func (f LogFilter) query() slipway.LogQuery {
 	return slipway.LogQuery{From: f.StartTime, To: f.EndTime, Contains: f.Query, Level: f.Level}
 }
 

@@ -12,14 +12,15 @@ import (
 
 const revisionsPath = deploymentsPath + "/{deployment_id}/revisions"
 
-type revisionPath struct {
-	deploymentPath
+// RevisionPath are the path parameters of calls about one revision.
+type RevisionPath struct {
+	DeploymentPath
 	RevisionID string `path:"revision_id" format:"uuid"`
 }
 
 type revisionsInput struct {
-	deploymentPath
-	page
+	DeploymentPath
+	Page
 	Status string `query:"status" doc:"comma-separated statuses"`
 }
 
@@ -64,7 +65,7 @@ func (a *api) listRevisions(ctx context.Context, in *revisionsInput) (*struct{ B
 	return &struct{ Body RevisionsList }{list}, nil
 }
 
-func (a *api) getRevision(ctx context.Context, in *revisionPath) (*revisionOutput, error) {
+func (a *api) getRevision(ctx context.Context, in *RevisionPath) (*revisionOutput, error) {
 	return a.answerRevision(a.svc.Revision(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID))
 }
 
@@ -76,15 +77,15 @@ func (a *api) createRevision(ctx context.Context, in *patchInput) (*revisionOutp
 	return a.answerRevision(a.svc.Revise(ctx, authn.Principal(ctx), in.DeploymentID, body.domain()))
 }
 
-func (a *api) redeploy(ctx context.Context, in *revisionPath) (*deploymentOutput, error) {
+func (a *api) redeploy(ctx context.Context, in *RevisionPath) (*deploymentOutput, error) {
 	return a.answer(a.svc.Redeploy(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID))
 }
 
-func (a *api) interrupt(ctx context.Context, in *revisionPath) (*revisionOutput, error) {
+func (a *api) interrupt(ctx context.Context, in *RevisionPath) (*revisionOutput, error) {
 	return a.answerRevision(a.svc.Interrupt(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID))
 }
 
-func (a *api) listEvents(ctx context.Context, in *revisionPath) (*eventsOutput, error) {
+func (a *api) listEvents(ctx context.Context, in *RevisionPath) (*eventsOutput, error) {
 	events, err := a.svc.Events(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID)
 	if err != nil {
 		return nil, a.problem(err)

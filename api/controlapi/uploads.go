@@ -27,7 +27,7 @@ func (a *api) uploads(mux *http.ServeMux) {
 	a.huma.OpenAPI().AddOperation(uploadOperation())
 }
 
-func (a *api) newUpload(ctx context.Context, in *deploymentPath) (*uploadOutput, error) {
+func (a *api) newUpload(ctx context.Context, in *DeploymentPath) (*uploadOutput, error) {
 	slot, err := a.svc.NewUpload(ctx, authn.Principal(ctx), in.DeploymentID)
 	if err != nil {
 		return nil, a.problem(err)

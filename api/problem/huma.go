@@ -111,3 +111,20 @@ func location(path string) []any {
 	}
 	return loc
 }
+
+// inner is huma.Context under a name that can be embedded beside its own method Context.
+type inner = huma.Context
+
+// plainJSON is a context whose error answers are called JSON, not problem+json.
+type plainJSON struct{ inner }
+
+// PlainJSON is middleware that gives the framework's own errors the content type that clients of FastAPI expect.
+func PlainJSON(ctx huma.Context, next func(huma.Context)) { next(plainJSON{ctx}) }
+
+// SetHeader overrides the content type of problem documents.
+func (c plainJSON) SetHeader(name, value string) {
+	if name == "Content-Type" && value == "application/problem+json" {
+		value = "application/json"
+	}
+	c.inner.SetHeader(name, value)
+}

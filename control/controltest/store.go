@@ -1,0 +1,321 @@
+// Package controltest holds an in-memory slipway.Store for tests that need no disk, and a service wired to it.
+package controltest
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// Store is a slipway.Store in memory. A failed Update leaves no trace.
+type Store struct {
+	mu    sync.Mutex
+	state state
+}
+
+type state struct {
+	deployments map[string]slipway.Deployment
+	revisions   map[string]slipway.Revision
+	events      []slipway.RevisionEvent
+	sets        map[string]slipway.SecretSet
+	logs        []slipway.LogEntry
+	uploads     map[string]slipway.Upload
+	tenants     map[string]slipway.Tenant
+	keys        map[string]slipway.APIKey
+	projects    map[string]slipway.TracingProject
+	audit       []slipway.AuditEntry
+}
+
+var _ slipway.Store = (*Store)(nil)
+
+// NewStore returns an empty store.
+func NewStore() *Store {
+	return &Store{state: state{
+		deployments: map[string]slipway.Deployment{}, revisions: map[string]slipway.Revision{}, sets: map[string]slipway.SecretSet{},
+		uploads: map[string]slipway.Upload{}, tenants: map[string]slipway.Tenant{}, keys: map[string]slipway.APIKey{},
+		projects: map[string]slipway.TracingProject{},
+	}}
+}
+
+func (s state) clone() state {
+	return state{
+		maps.Clone(s.deployments), maps.Clone(s.revisions), slices.Clone(s.events), maps.Clone(s.sets), slices.Clone(s.logs),
+		maps.Clone(s.uploads), maps.Clone(s.tenants), maps.Clone(s.keys), maps.Clone(s.projects), slices.Clone(s.audit),
+	}
+}
+
+// Update implements slipway.Store.
+func (s *Store) Update(ctx context.Context, fn func(tx slipway.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	work := tx{s.state.clone()}
+	if err := fn(&work); err != nil {
+		return err
+	}
+	s.state = work.state
+	return nil
+}
+
+// View implements slipway.Store.
+func (s *Store) View(ctx context.Context, fn func(tx slipway.Tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	snapshot := tx{s.state.clone()}
+	s.mu.Unlock()
+	return fn(&snapshot)
+}
+
+// AppendLogs implements slipway.Store.
+func (s *Store) AppendLogs(_ context.Context, entries []slipway.LogEntry) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range entries {
+		e.Seq = int64(len(s.state.logs) + 1)
+		s.state.logs = append(s.state.logs, e)
+	}
+	return nil
+}
+
+// Audit returns every audit entry.
+func (s *Store) Audit() []slipway.AuditEntry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.state.audit)
+}
+
+type tx struct{ state }
+
+func none(what, id string) error {
+	return slipway.Errorf(slipway.CodeNotFound, "%s %s does not exist", what, id)
+}
+
+func find[T any](all map[string]T, what, id string) (T, error) {
+	found, ok := all[id]
+	if !ok {
+		return found, none(what, id)
+	}
+	return found, nil
+}
+
+func (t *tx) Deployment(tenantID, id string) (slipway.Deployment, error) {
+	d, err := find(t.deployments, "deployment", id)
+	if err == nil && tenantID != "" && d.TenantID != tenantID {
+		return slipway.Deployment{}, none("deployment", id)
+	}
+	return d, err
+}
+
+func (t *tx) DeploymentByName(tenantID, name string) (slipway.Deployment, error) {
+	for _, d := range t.deployments {
+		if d.Name == name && d.TenantID == tenantID {
+			return d, nil
+		}
+	}
+	return slipway.Deployment{}, none("deployment", name)
+}
+
+func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error) {
+	var out []slipway.Deployment
+	for _, d := range t.deployments {
+		if matches(q, d) {
+			out = append(out, d)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool {
+		if exact := out[i].Name == q.NameContains; exact != (out[j].Name == q.NameContains) {
+			return exact
+		}
+		return out[i].ID > out[j].ID
+	})
+	return cut(out, q.Limit, q.Offset), nil
+}
+
+func matches(q slipway.DeploymentQuery, d slipway.Deployment) bool {
+	kind := ""
+	if d.SourceConfig.DeploymentType != nil {
+		kind = *d.SourceConfig.DeploymentType
+	}
+	statuses := len(q.Statuses) == 0 && d.Status != slipway.DeploymentAwaitingDelete || slices.Contains(q.Statuses, string(d.Status))
+	return statuses && (q.TenantID == "" || q.TenantID == d.TenantID) && (q.Name == "" || q.Name == d.Name) &&
+		strings.Contains(strings.ToLower(d.Name), strings.ToLower(q.NameContains)) &&
+		(len(q.IDs) == 0 || slices.Contains(q.IDs, d.ID)) && (q.ImageVersion == "" || q.ImageVersion == d.ImageVersion) &&
+		(q.Type == "" || q.Type == kind)
+}
+
+func cut[T any](all []T, limit, offset int) []T {
+	all = all[min(offset, len(all)):]
+	if limit > 0 {
+		all = all[:min(limit, len(all))]
+	}
+	return all
+}
+
+func (t *tx) PutDeployment(d slipway.Deployment) error {
+	for _, other := range t.deployments {
+		if other.ID != d.ID && other.TenantID == d.TenantID && other.Name == d.Name {
+			return slipway.Errorf(slipway.CodeConflict, "the name %q is taken", d.Name)
+		}
+	}
+	t.deployments[d.ID] = d
+	return nil
+}
+
+func (t *tx) PurgeDeployment(id string) error {
+	delete(t.deployments, id)
+	maps.DeleteFunc(t.revisions, func(_ string, r slipway.Revision) bool { return r.DeploymentID == id })
+	maps.DeleteFunc(t.sets, func(_ string, s slipway.SecretSet) bool { return s.DeploymentID == id })
+	maps.DeleteFunc(t.uploads, func(_ string, u slipway.Upload) bool { return u.DeploymentID == id })
+	t.logs = slices.DeleteFunc(t.logs, func(e slipway.LogEntry) bool { return e.DeploymentID == id })
+	return nil
+}
+
+func (t *tx) Revision(tenantID, deploymentID, id string) (slipway.Revision, error) {
+	r, err := find(t.revisions, "revision", id)
+	if err == nil && (tenantID != "" && r.TenantID != tenantID || r.DeploymentID != deploymentID) {
+		return slipway.Revision{}, none("revision", id)
+	}
+	return r, err
+}
+
+func (t *tx) Revisions(q slipway.RevisionQuery) ([]slipway.Revision, error) {
+	var out []slipway.Revision
+	for _, r := range t.revisions {
+		if (q.TenantID == "" || q.TenantID == r.TenantID) && (q.DeploymentID == "" || q.DeploymentID == r.DeploymentID) &&
+			(len(q.Statuses) == 0 || slices.Contains(q.Statuses, r.Status)) {
+			out = append(out, r)
+		}
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Number > out[j].Number })
+	return cut(out, q.Limit, q.Offset), nil
+}
+
+func (t *tx) PutRevision(r slipway.Revision) error {
+	if _, ok := t.deployments[r.DeploymentID]; !ok {
+		return none("deployment", r.DeploymentID)
+	}
+	t.revisions[r.ID] = r
+	return nil
+}
+
+func (t *tx) ClaimBuild(now time.Time) (slipway.Revision, error) {
+	var oldest slipway.Revision
+	for _, r := range t.revisions {
+		free := r.Status == slipway.AwaitingBuild || r.Status == slipway.Building && !r.LeaseExpires.After(now)
+		if free && (oldest.ID == "" || r.ID < oldest.ID) {
+			oldest = r
+		}
+	}
+	if oldest.ID == "" {
+		return oldest, none("revision", "to build")
+	}
+	return oldest, nil
+}
+
+func (t *tx) AppendRevisionEvent(e slipway.RevisionEvent) error {
+	e.Seq = int64(len(t.events) + 1)
+	t.events = append(t.events, e)
+	return nil
+}
+
+func (t *tx) RevisionEvents(revisionID string) ([]slipway.RevisionEvent, error) {
+	var out []slipway.RevisionEvent
+	for _, e := range t.events {
+		if e.RevisionID == revisionID {
+			out = append(out, e)
+		}
+	}
+	return out, nil
+}
+
+func (t *tx) PutSecretSet(s slipway.SecretSet) error {
+	if _, ok := t.deployments[s.DeploymentID]; !ok {
+		return none("deployment", s.DeploymentID)
+	}
+	t.sets[s.ID] = s
+	return nil
+}
+
+func (t *tx) SecretSet(id string) (slipway.SecretSet, error) { return find(t.sets, "secret set", id) }
+
+func (t *tx) Logs(q slipway.LogQuery) ([]slipway.LogEntry, error) {
+	all := slices.Clone(t.logs)
+	if q.Descending {
+		slices.Reverse(all)
+	}
+	var out []slipway.LogEntry
+	for _, e := range all {
+		if logMatches(q, e) {
+			out = append(out, e)
+		}
+	}
+	return cut(out, q.Limit, 0), nil
+}
+
+func logMatches(q slipway.LogQuery, e slipway.LogEntry) bool {
+	behind := q.After == 0 || !q.Descending && e.Seq > q.After || q.Descending && e.Seq < q.After
+	return behind && e.DeploymentID == q.DeploymentID && e.Kind == q.Kind && (q.RevisionID == "" || q.RevisionID == e.RevisionID) &&
+		(q.From.IsZero() || !e.At.Before(q.From)) && (q.To.IsZero() || !e.At.After(q.To)) && (q.Level == "" || q.Level == e.Level) &&
+		strings.Contains(strings.ToLower(e.Message), strings.ToLower(q.Contains))
+}
+
+func (t *tx) PutUpload(u slipway.Upload) error {
+	t.uploads[u.ID] = u
+	return nil
+}
+
+func (t *tx) Upload(id string) (slipway.Upload, error) { return find(t.uploads, "upload", id) }
+
+func (t *tx) UploadByPath(deploymentID, objectPath string) (slipway.Upload, error) {
+	for _, u := range t.uploads {
+		if u.DeploymentID == deploymentID && u.ObjectPath == objectPath {
+			return u, nil
+		}
+	}
+	return slipway.Upload{}, none("upload", objectPath)
+}
+
+func (t *tx) PutTenant(v slipway.Tenant) error {
+	t.tenants[v.ID] = v
+	return nil
+}
+
+func (t *tx) Tenants() ([]slipway.Tenant, error) {
+	return slices.SortedFunc(maps.Values(t.tenants), func(a, b slipway.Tenant) int { return strings.Compare(a.ID, b.ID) }), nil
+}
+
+func (t *tx) PutAPIKey(k slipway.APIKey) error {
+	t.keys[k.Hash] = k
+	return nil
+}
+
+func (t *tx) APIKeyByHash(hash string) (slipway.APIKey, error) { return find(t.keys, "key", hash) }
+
+func (t *tx) PutTracingProject(p slipway.TracingProject) error {
+	t.projects[p.ID] = p
+	return nil
+}
+
+func (t *tx) TracingProjectByName(tenantID, name string) (slipway.TracingProject, error) {
+	for _, p := range t.projects {
+		if p.TenantID == tenantID && p.Name == name {
+			return p, nil
+		}
+	}
+	return slipway.TracingProject{}, none("tracing project", name)
+}
+
+func (t *tx) AppendAudit(e slipway.AuditEntry) error {
+	t.audit = append(t.audit, e)
+	return nil
+}

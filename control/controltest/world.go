@@ -1,0 +1,140 @@
+package controltest
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"log/slog"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/control"
+)
+
+// World is a control service over memory, with a clock that tests move.
+type World struct {
+	*control.Service
+	Store *Store
+	Admin slipway.Principal
+	Key   string // of Admin
+
+	mu  sync.Mutex
+	now time.Time
+	ids int
+}
+
+// New returns a bootstrapped service. sealer is the real one of package seal, which this package may not know.
+func New(t testing.TB, sealer slipway.Sealer, baseURL string) *World {
+	t.Helper()
+	w := &World{Store: NewStore(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w.Service = control.New(control.Config{BaseURL: baseURL, UploadKey: []byte("test"), UploadLimit: 1 << 20}, control.Deps{
+		Store: w.Store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler),
+	})
+	first, err := w.Bootstrap(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Key, w.Admin = first.Key, slipway.Principal{ID: "key:admin", TenantID: first.TenantID, Role: slipway.RoleAdmin}
+	return w
+}
+
+// Now is the clock; it moves by a millisecond with every look.
+func (w *World) Now() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(time.Millisecond)
+	return w.now
+}
+
+// Advance moves the clock.
+func (w *World) Advance(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.now = w.now.Add(d)
+}
+
+// NextID makes rising uuids.
+func (w *World) NextID() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ids++
+	return fmt.Sprintf("01900000-0000-7000-8000-%012d", w.ids)
+}
+
+// counting yields bytes that never repeat within a key's length.
+type counting struct {
+	mu   sync.Mutex
+	next uint32
+}
+
+func (c *counting) Read(p []byte) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.next++
+	sum := sha256.Sum256([]byte{byte(c.next), byte(c.next >> 8)})
+	return copy(p, sum[:]), nil
+}
+
+// Blob is a slipway.Blob in memory. Its zero value is empty.
+type Blob struct {
+	mu  sync.Mutex
+	all map[string][]byte
+}
+
+var _ slipway.Blob = (*Blob)(nil)
+
+// Put implements slipway.Blob.
+func (b *Blob) Put(_ context.Context, r io.Reader, limit int64) (string, int64, error) {
+	body, err := io.ReadAll(io.LimitReader(r, limit+1))
+	if err != nil {
+		return "", 0, err
+	}
+	if int64(len(body)) > limit {
+		return "", 0, slipway.Errorf(slipway.CodeTooLarge, "more than %d bytes", limit)
+	}
+	sum := sha256.Sum256(body)
+	digest := "sha256:" + hex.EncodeToString(sum[:])
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.all == nil {
+		b.all = map[string][]byte{}
+	}
+	b.all[digest] = body
+	return digest, int64(len(body)), nil
+}
+
+// Open implements slipway.Blob.
+func (b *Blob) Open(_ context.Context, digest string) (io.ReadCloser, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	body, ok := b.all[digest]
+	if !ok {
+		return nil, none("blob", digest)
+	}
+	return io.NopCloser(bytes.NewReader(body)), nil
+}
+
+// Delete implements slipway.Blob.
+func (b *Blob) Delete(_ context.Context, digest string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.all, digest)
+	return nil
+}
+
+// List implements slipway.Blob.
+func (b *Blob) List(_ context.Context, fn func(digest string, size int64) error) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for digest, body := range b.all {
+		if err := fn(digest, int64(len(body))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
