@@ -1,5 +1,3 @@
-import { randomInt } from 'node:crypto';
-
 import { Cutter } from './link.mjs';
 
 /**
@@ -21,6 +19,9 @@ import { Cutter } from './link.mjs';
 /** Positions of the writes that have none of their own (reference 14.4). @type {Record<string, number>} */
 const SPECIAL = { __error__: -1, __scheduled__: -2, __interrupt__: -3, __resume__: -4 };
 
+/** The channel of sends. */
+const SENDS = '__pregel_tasks';
+
 /** The scope of operations outside of runs. @type {Scope} */
 export const OUTSIDE = Object.freeze({ run: 0, runId: null, wait: true, extra: {} });
 
@@ -28,10 +29,10 @@ export const OUTSIDE = Object.freeze({ run: 0, runId: null, wait: true, extra: {
  * Makes the checkpointer class over the user's own base class. It keeps nothing: every value is serialised by the
  * library and stored by the server (reference 14.4).
  *
- * @param {any} checkpoint the module `@langchain/langgraph-checkpoint`
+ * @param {any} checkpointModule the module `@langchain/langgraph-checkpoint`
  */
-export function saverClass(checkpoint) {
-  return class SlipwaySaver extends checkpoint.BaseCheckpointSaver {
+export function saverClass(checkpointModule) {
+  return class SlipwaySaver extends checkpointModule.BaseCheckpointSaver {
     /** @param {import('./link.mjs').Link} link @param {Scope} [scope] @param {any} [serde] */
     constructor(link, scope = OUTSIDE, serde = undefined) {
       super(serde);
@@ -42,11 +43,12 @@ export function saverClass(checkpoint) {
     /** Unique, and ordered as text like the numbers it replaces. @param {string | number | undefined} current */
     getNextVersion(current) {
       const last = typeof current === 'string' ? parseInt(current, 10) : current ?? 0;
-      return `${String(last + 1).padStart(32, '0')}.${String(randomInt(1e13)).padStart(13, '0')}`;
+      return `${String(last + 1).padStart(32, '0')}.${String(Math.floor(Math.random() * 1e13)).padStart(13, '0')}`;
     }
 
     /** @param {any} config */
     async getTuple(config) {
+      if (config?.configurable && isMissing(config.configurable.thread_id)) return undefined;
       const { thread_id, checkpoint_ns } = address(config, 'get a checkpoint');
       const checkpoint_id = checkpointId(config) || null;
       const answer = await this.ask({ op: 'checkpoint.get', thread_id, checkpoint_ns, checkpoint_id });
@@ -134,13 +136,25 @@ export function saverClass(checkpoint) {
       const values = await this.values(stored.values, cutter);
       const pendingWrites = await this.pending(stored.writes, cutter);
       const parent = stored.parent_id ? { parentConfig: { configurable: { thread_id, checkpoint_ns, checkpoint_id: stored.parent_id } } } : {};
+      const checkpoint = { ...stored.header, channel_values: values };
+      if (checkpoint.v < 4 && stored.parent_id) await this.migrateSends(checkpoint, parent.parentConfig);
       return {
         config: { configurable: { thread_id, checkpoint_ns, checkpoint_id } },
-        checkpoint: { ...stored.header, channel_values: values },
+        checkpoint,
         metadata: stored.metadata,
         ...parent,
         pendingWrites,
       };
+    }
+
+    /** Before version 4 sends lived in the writes of the parent (reference 14.1). @param {any} checkpoint @param {any} parentConfig */
+    async migrateSends(checkpoint, parentConfig) {
+      const parent = await this.getTuple(parentConfig);
+      const sends = (parent?.pendingWrites ?? []).filter((/** @type {any} */ write) => write[1] === SENDS);
+      checkpoint.channel_values[SENDS] = sends.map((/** @type {any} */ write) => write[2]);
+      const versions = Object.values(checkpoint.channel_versions ?? {});
+      const version = versions.length > 0 ? checkpointModule.maxChannelVersion(...versions) : this.getNextVersion(undefined);
+      checkpoint.channel_versions = { ...checkpoint.channel_versions, [SENDS]: version };
     }
 
     /** @param {any[]} stored @param {Cutter} cutter */
@@ -184,10 +198,15 @@ export function saverClass(checkpoint) {
 /** @param {any} config @param {string} what @returns {{thread_id: string, checkpoint_ns: string}} */
 function address(config, what) {
   const thread_id = config?.configurable?.thread_id;
-  if (thread_id === undefined || thread_id === null) {
+  if (isMissing(thread_id)) {
     throw new Error(`cannot ${what}: the config has no "thread_id" in its "configurable"; a graph with a checkpointer needs one`);
   }
   return { thread_id, checkpoint_ns: config.configurable.checkpoint_ns ?? '' };
+}
+
+/** @param {unknown} x */
+function isMissing(x) {
+  return x === undefined || x === null;
 }
 
 /** @param {any} config @returns {string} empty for none; `thread_ts` is its older name */

@@ -6,9 +6,11 @@ import { Cutter } from '../../src/link.mjs';
 export class Storage {
   /** @type {Map<string, any>} */
   checkpoints = new Map();
+  /** The key of the newest checkpoint of each thread and namespace. @type {Map<string, string>} */
+  #latest = new Map();
   /** @type {Map<string, {type: string, bytes: Buffer}>} */
   blobs = new Map();
-  /** @type {Map<string, any>} */
+  /** Of each checkpoint. @type {Map<string, Map<string, any>>} */
   writes = new Map();
   /** @type {Map<string, any>} */
   items = new Map();
@@ -44,6 +46,9 @@ export class Storage {
       if (!this.blobs.has(key)) this.blobs.set(key, blob);
     }
     const { thread_id, checkpoint_ns, checkpoint_id, parent_id, header, metadata, run_id } = op;
+    const place = JSON.stringify([thread_id, checkpoint_ns]);
+    const latest = this.checkpoints.get(this.#latest.get(place) ?? '');
+    if (!latest || latest.checkpoint_id <= checkpoint_id) this.#latest.set(place, keyOf(op));
     this.checkpoints.set(keyOf(op), { thread_id, checkpoint_ns, checkpoint_id, parent_id, header, metadata, run_id });
     return { envelope: { ok: true } };
   }
@@ -51,15 +56,17 @@ export class Storage {
   #putWrites(/** @type {any} */ op, /** @type {Cutter} */ cutter) {
     const all = op.writes.every((/** @type {any} */ w) => w.index < 0);
     for (const { index, channel, type, size } of op.writes) {
-      const key = JSON.stringify([keyOf(op), op.task_id, index]);
+      const key = JSON.stringify([op.task_id, index]);
       const bytes = Buffer.from(cutter.take(size));
-      if (all || !this.writes.has(key)) this.writes.set(key, { at: keyOf(op), thread_id: op.thread_id, task_id: op.task_id, task_path: op.task_path, index, channel, type, bytes });
+      const writes = this.writes.get(keyOf(op)) ?? new Map();
+      this.writes.set(keyOf(op), writes);
+      if (all || !writes.has(key)) writes.set(key, { thread_id: op.thread_id, task_id: op.task_id, task_path: op.task_path, index, channel, type, bytes });
     }
     return { envelope: { ok: true } };
   }
 
   #get(/** @type {any} */ op) {
-    const found = this.#sorted().find((c) => c.thread_id === op.thread_id && c.checkpoint_ns === op.checkpoint_ns && (op.checkpoint_id === null || c.checkpoint_id === op.checkpoint_id));
+    const found = op.checkpoint_id === null ? this.checkpoints.get(this.#latest.get(JSON.stringify([op.thread_id, op.checkpoint_ns])) ?? '') : this.checkpoints.get(keyOf(op));
     if (!found) return { envelope: { ok: true, tuple: null } };
     const { tuple, payload } = this.#tuple(found);
     return { envelope: { ok: true, tuple }, payload };
@@ -81,7 +88,7 @@ export class Storage {
   }
 
   #writesOf(/** @type {any} */ checkpoint) {
-    const of = [...this.writes.values()].filter((w) => w.at === keyOf(checkpoint));
+    const of = [...(this.writes.get(keyOf(checkpoint))?.values() ?? [])];
     return of.sort((a, b) => (a.task_id < b.task_id ? -1 : a.task_id > b.task_id ? 1 : a.index - b.index));
   }
 
@@ -97,7 +104,8 @@ export class Storage {
 
   #deleteThread(/** @type {any} */ { thread_id }) {
     for (const [key, c] of this.checkpoints) if (c.thread_id === thread_id) this.checkpoints.delete(key);
-    for (const [key, w] of this.writes) if (w.thread_id === thread_id) this.writes.delete(key);
+    for (const key of this.writes.keys()) if (JSON.parse(key)[0] === thread_id) this.writes.delete(key);
+    for (const key of this.#latest.keys()) if (JSON.parse(key)[0] === thread_id) this.#latest.delete(key);
     for (const key of this.blobs.keys()) if (JSON.parse(key)[0] === thread_id) this.blobs.delete(key);
     return { envelope: { ok: true } };
   }
@@ -158,6 +166,6 @@ function keyOf(x) {
 }
 
 /** @param {any} x */
-function sized({ bytes, at: _at, thread_id: _t, ...rest }) {
+function sized({ bytes, thread_id: _t, ...rest }) {
   return { ...rest, size: bytes.byteLength };
 }
