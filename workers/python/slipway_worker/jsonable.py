@@ -124,7 +124,7 @@ class _AnyDataclass(metaclass=_Dataclass):
 
 
 _DEEP = 200
-_BIG_NUMBER = re.compile(rb"[0-9]{19}")
+_BIG_NUMBER = re.compile(rb"[:,\[\s]-?[0-9]{19}")
 _OPTIONS = 0 if orjson is None else orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_NON_STR_KEYS
 _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     (_AnyDataclass, _dataclass),

@@ -63,11 +63,11 @@ class Modes:
     def _chunk(self, ns: tuple[str, ...], message: Any, metadata: Mapping[str, Any]) -> Iterator[Event]:
         if hidden(metadata):
             return
-        public = {k: v for k, v in metadata.items() if not k.startswith(("__", "langgraph_auth_"))}
+        shown = public(metadata)
         if "messages" in self.wanted:
-            yield from self._of(ns).chunk(message, public)
+            yield from self._of(ns).chunk(message, shown)
         if "messages-tuple" in self.wanted:
-            yield "messages", [message, public]
+            yield "messages", [message, shown]
 
     def _of(self, ns: tuple[str, ...]) -> Messages:
         return self._messages.setdefault(ns, Messages())
@@ -116,6 +116,11 @@ class Lifecycle:
             yield _lifecycle(child, "failed", error={"error": _error_type(error), "message": str(error)})
         else:
             yield _lifecycle(child, "interrupted" if task.get("interrupts") else "completed")
+
+
+def public(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata or configurable without what clients must not see: internals and the caller's credentials."""
+    return {k: v for k, v in members.items() if not k.startswith(("__", "langgraph_auth_"))}
 
 
 def _lifecycle(ns: tuple[str, ...], event: str, **more: Any) -> Event:
@@ -169,12 +174,12 @@ def _task(task: Mapping[str, Any]) -> dict[str, Any]:
         out["interrupts"] = snapshot.interrupts(found)
     if "error" in out and out["error"] is None:
         del out["error"]
+    if isinstance(out.get("metadata"), Mapping):
+        out["metadata"] = public(out["metadata"])
     return out
 
 
 def _public(config: Mapping[str, Any] | None) -> dict[str, Any] | None:
     if config is None:
         return None
-    hidden_keys = ("__", "langgraph_auth_")
-    conf = {k: v for k, v in (config.get("configurable") or {}).items() if not k.startswith(hidden_keys)}
-    return {**config, "configurable": conf}
+    return {**config, "configurable": public(config.get("configurable") or {})}

@@ -15,7 +15,7 @@ from langgraph.types import Command, Send
 from . import frames, jsonable, snapshot
 from .link import Link, LinkError
 from .loader import CREATE_RUN, Graph, Operation
-from .modes import Modes
+from .modes import Modes, public
 from .saver import Saver
 from .store import Store
 
@@ -49,6 +49,7 @@ class Run:
         self._interrupts: list[Any] = []
         self._stopped = False
         self._cancel: str | None = None
+        self._task: asyncio.Task[Any] | None = None
         self._work: asyncio.Task[None] | None = None
         temporary = bool(request.get("temporary"))
         self._saver = None if temporary else Saver(link, run=stream, wait=request.get("durability") == "sync")
@@ -62,11 +63,13 @@ class Run:
     def cancel(self, action: str) -> None:
         """Raise CancelledError into the graph. A second cancel changes nothing but the action."""
         first, self._cancel = self._cancel is None, action
-        if first and self._work is not None:
-            self._work.cancel()
+        task = self._work or self._task  # a factory that is still at work is cancelled itself
+        if first and task is not None:
+            task.cancel()
 
     async def execute(self) -> None:
         """Run the graph to its end and send DONE; never raises."""
+        self._task = asyncio.current_task()
         config = run_config(self._request)
         operation = Operation(CREATE_RUN, config, self._store, self._request.get("context"))
         try:
@@ -122,7 +125,7 @@ class Run:
             if event["event"] == "on_chain_stream" and not event.get("parent_ids"):
                 yield _triple(event["data"]["chunk"], self._modes.subgraphs)
             elif "langsmith:hidden" not in (event.get("tags") or ()):
-                await self._chunk("events", event)
+                await self._chunk("events", {**event, "metadata": public(event.get("metadata") or {})})
 
     def _observe(self, mode: str, data: Any) -> None:
         """Remember what the run's end depends on."""
@@ -151,12 +154,12 @@ class Run:
         put = self._saver.last.get("")
         if put is None and failure is None and self._cancel is None and not self._stopped:
             return b""
-        if put is not None and failure is None and self._ended(graph):
+        if put is not None and failure is None and self._ended():
             return jsonable.dumps(snapshot.ended(self._values, put))
         state = await graph.aget_state(_thread_config(self._request))
         return b"" if state.created_at is None else jsonable.dumps(snapshot.thread_state(state))
 
-    def _ended(self, graph: Pregel) -> bool:
+    def _ended(self) -> bool:
         """Say whether the last values and the last checkpoint are all there is to know."""
         return self._has_values and not self._stopped and self._cancel is None
 

@@ -78,3 +78,11 @@ def test_many_runs_do_not_mix(worker):
         assert done.snapshot["checkpoint"]["thread_id"] == run.thread_id
         assert run.of("updates") == [{"n": {"note": f"n{n}"}}]
         assert all(value["x"] == n for value in run.of("values"))
+
+
+def test_cancel_ends_a_factory_that_hangs(fresh):
+    fresh.load(g="./factories.py:hanging", t="./graphs.py:trivial")
+    run = fresh.run("g", input={})
+    fresh.run("t", input={"x": 1}).done()  # by now the factory is at work
+    run.cancel()
+    assert run.done().status == "cancelled"

@@ -333,3 +333,19 @@ def test_refused_storage_is_retriable(fresh):
     fresh.refuse = {"checkpoint.put": "stale"}
     done = fresh.run("chain", input={"x": 1}, durability="sync").done()
     assert (done.status, done.envelope["retriable"], done.snapshot) == ("error", True, None)
+
+
+def test_credentials_reach_no_stream(worker):
+    secrets = {"langgraph_auth_user": {"identity": "ada"}, "langgraph_auth_user_id": "s3cret"}
+    modes = ["values", "updates", "debug", "tasks", "checkpoints", "events", "messages", "messages-tuple"]
+    config = {"configurable": secrets, "metadata": {}}
+    run = worker.run("chat", input={"messages": "hi"}, config=config, stream_mode=modes)
+    done = run.done()
+    assert done.status == "success" and run.chunks
+    assert "s3cret" not in str(run.chunks) and "s3cret" not in str(done.snapshot)
+
+
+def test_events_of_subgraphs(worker):
+    run = worker.run("parent", input={"x": 1}, stream_mode=["events", "custom"], subgraphs=True)
+    assert run.done().status == "success"
+    assert [data for event, data in run.chunks if event.startswith("custom|sub:")] == [{"from": "inner"}]

@@ -1,5 +1,6 @@
 """Factories of graphs, in every form."""
 
+import asyncio
 import contextlib
 
 from graphs import add, one, uncompiled
@@ -47,3 +48,7 @@ def wrong():
 
 def needs(a, b):
     return None
+
+
+async def hanging():
+    await asyncio.sleep(600)
