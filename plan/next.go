@@ -10,8 +10,8 @@ import (
 // Next returns the steps that lead from what is observed of one deployment towards what is desired of it at now. The last
 // step may be a Wait; without one nothing is due until the world changes. What it promises:
 //
-//   - The active revision is never drained or removed unless the deployment is deleted; it is started again after every
-//     exit, with back-off.
+//   - The active revision is never drained, and never removed unless the deployment is deleted (or it was draining already
+//     and its grace is over); it is started again after every exit, with back-off.
 //   - A candidate comes up beside the active revision; it is switched to, then reported DEPLOYED, only when ready. One
 //     that cannot become ready is reported DEPLOY_FAILED with the reason and removed; the active one goes on.
 //   - What is neither active nor candidate ends: at once if it never served, else by draining, and only while the active
@@ -102,7 +102,18 @@ func (p *planner) active(b slipway.Blueprint) {
 		p.do(Step{Verb: Ensure, RevisionID: b.RevisionID, Blueprint: p.desired.Active})
 	case o.Phase == slipway.PhaseExited:
 		p.restart(o, p.desired.Active)
+	case o.Phase == slipway.PhaseDraining:
+		p.graceOver(o)
 	}
+}
+
+// graceOver removes a draining workload that does not end by itself; if it is wanted it then starts afresh.
+func (p *planner) graceOver(o slipway.Observed) {
+	if p.now.Before(o.DrainUntil) {
+		p.wakeAt(o.DrainUntil)
+		return
+	}
+	p.do(Step{Verb: Remove, RevisionID: o.RevisionID})
 }
 
 // restart brings an exited workload up again once its pause is over.
@@ -141,6 +152,8 @@ func (p *planner) bringUp(o slipway.Observed, seen bool) {
 		p.wakeAt(o.StartedAt.Add(p.settings.ReadyDeadline))
 	case o.Phase == slipway.PhaseExited:
 		p.restart(o, b)
+	case o.Phase == slipway.PhaseDraining:
+		p.graceOver(o)
 	}
 }
 
@@ -164,11 +177,7 @@ func (p *planner) stranger(o slipway.Observed) {
 			p.do(Step{Verb: Drain, RevisionID: o.RevisionID})
 		}
 	case slipway.PhaseDraining:
-		if p.now.Before(o.DrainUntil) {
-			p.wakeAt(o.DrainUntil)
-			return
-		}
-		p.do(Step{Verb: Remove, RevisionID: o.RevisionID})
+		p.graceOver(o)
 	default: // starting: it never served; exited: nothing to lose
 		p.do(Step{Verb: Remove, RevisionID: o.RevisionID})
 	}
