@@ -31,7 +31,12 @@ func describe(api *huma.OpenAPI) []byte {
 	for _, schema := range schemas {
 		nullable(schema.(map[string]any))
 	}
-	eachOperation(doc, func(_, _ string, op map[string]any) { errorAnswers(op) })
+	eachOperation(doc, func(_, _ string, op map[string]any) {
+		errorAnswers(op)
+		if id := op["operationId"]; id == "create_deployment" || id == "patch_deployment" {
+			op["requestBody"].(map[string]any)["required"] = true // the framework would answer 400 to its absence, not 422
+		}
+	})
 	out, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		panic(fmt.Sprintf("controlapi: render the interface description: %v", err))
@@ -55,7 +60,7 @@ func errorSchemas() map[string]any {
 	}
 }
 
-// nullable makes every optional property that refers to another schema accept null too.
+// nullable makes every optional property that refers to another schema, or is an enumeration, accept null too.
 func nullable(schema map[string]any) {
 	properties, _ := schema["properties"].(map[string]any)
 	required := map[any]bool{}
@@ -64,6 +69,9 @@ func nullable(schema map[string]any) {
 		required[name] = true
 	}
 	for name, property := range properties {
+		if enum, ok := property.(map[string]any)["enum"].([]any); ok && !required[name] {
+			property.(map[string]any)["enum"] = append(enum, nil)
+		}
 		ref, ok := property.(map[string]any)["$ref"]
 		if ok && !required[name] {
 			properties[name] = map[string]any{"anyOf": []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}}
@@ -85,7 +93,7 @@ func errorAnswers(op map[string]any) {
 	responses, _ := op["responses"].(map[string]any)
 	delete(responses, "default")
 	for code, response := range responses {
-		if !strings.HasPrefix(code, "4") {
+		if !strings.HasPrefix(code, "4") && code != "500" {
 			continue
 		}
 		name := "Error"

@@ -1,0 +1,221 @@
+package controlapi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/control"
+)
+
+var update = flag.Bool("update", false, "write the golden files instead of comparing with them")
+
+const golden = "../../openapi/control.json"
+
+func TestDescriptionIsCheckedIn(t *testing.T) {
+	t.Parallel()
+	_, got := newServer(t).raw("", "GET", "/openapi.json", "")
+	if *update {
+		if err := os.WriteFile(golden, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(golden)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Error("/openapi.json differs from openapi/control.json; look at the difference, then: go test ./api/controlapi -run Description -update")
+	}
+}
+
+type described struct {
+	Method, Path string
+	Secured      bool
+}
+
+// operations lists what the description says there is, by operation id.
+func (s *server) operations() map[string]described {
+	_, text := s.raw("", "GET", "/openapi.json", "")
+	var doc struct {
+		Paths map[string]map[string]struct {
+			OperationID string           `json:"operationId"`
+			Security    []map[string]any `json:"security"`
+		} `json:"paths"`
+	}
+	if err := json.Unmarshal(text, &doc); err != nil {
+		s.t.Fatal(err)
+	}
+	out := map[string]described{}
+	for path, methods := range doc.Paths {
+		for method, op := range methods {
+			out[op.OperationID] = described{strings.ToUpper(method), path, len(op.Security) > 0}
+		}
+	}
+	return out
+}
+
+const (
+	read   = "200 for all"
+	write  = "200 for admin and editor"
+	remove = "200 for admin"
+)
+
+// rights says, for every secured operation, which permission of control-plane reference 1 it asks for, and its body.
+var rights = map[string]struct{ need, body string }{
+	"list_deployments":                  {read, ""},
+	"create_deployment":                 {write, strings.Replace(createGit, `"git"`, `"another"`, 1)},
+	"get_deployment":                    {read, ""},
+	"patch_deployment":                  {write, `{}`},
+	"delete_deployment":                 {remove, ""},
+	"list_revisions":                    {read, ""},
+	"create_revision":                   {write, `{}`},
+	"get_revision":                      {read, ""},
+	"redeploy_revision":                 {write, ""},
+	"interrupt_revision":                {write, ""},
+	"list_revision_events":              {read, ""},
+	"get_revision_logs":                 {read, ""},
+	"get_deployment_logs":               {read, ""},
+	"list_deployment_logs":              {read, ""},
+	"read_project_build_logs":           {read, ""},
+	"read_project_revision_deploy_logs": {read, ""},
+	"read_project_deploy_logs":          {read, ""},
+	"create_upload_url":                 {write, ""},
+	"create_upload_url_unversioned":     {write, ""},
+}
+
+// callers of the matrix: what a caller of each kind must get, given what the operation needs.
+func wanted(caller, need, op string) (low, high int) {
+	switch caller {
+	case "none", "bad key":
+		return 401, 401
+	case "other tenant":
+		if op == "list_deployments" || op == "create_deployment" {
+			return 200, 299 // of its own
+		}
+		if op == "delete_deployment" {
+			return 404, 404
+		}
+		return 404, 404
+	case "viewer":
+		if need != read {
+			return 403, 403
+		}
+	case "editor":
+		if need == remove {
+			return 403, 403
+		}
+	}
+	return 200, 299
+}
+
+func TestAuthorisationMatrix(t *testing.T) {
+	t.Parallel()
+	operations := newServer(t).operations()
+	for id, op := range operations {
+		right, covered := rights[id]
+		if op.Secured != covered {
+			t.Errorf("%s: secured = %v, in the matrix = %v; every operation has one place", id, op.Secured, covered)
+			continue
+		}
+		if !op.Secured {
+			continue
+		}
+		for _, caller := range []string{"none", "bad key", "viewer", "editor", "admin", "other tenant"} {
+			t.Run(id+"/"+caller, func(t *testing.T) {
+				t.Parallel()
+				s := newServer(t)
+				path := s.world(op.Path)
+				got, text := s.raw(s.keyOf(caller), op.Method, path, right.body)
+				if low, high := wanted(caller, right.need, id); got < low || got > high {
+					t.Errorf("%s %s = %d %s, want %d", op.Method, path, got, text, low)
+				}
+			})
+		}
+	}
+	for id := range rights {
+		if _, ok := operations[id]; !ok {
+			t.Errorf("the matrix names %s, which does not exist", id)
+		}
+	}
+}
+
+// world makes a deployment with an unfinished revision and fills the path's parameters.
+func (s *server) world(path string) string {
+	d := s.want(201, "POST", "/v2/deployments", createGit)
+	id, revision := d["id"].(string), d["latest_revision_id"].(string)
+	path = strings.NewReplacer("{deployment_id}", id, "{project_id}", id, "{revision_id}", revision).Replace(path)
+	switch {
+	case strings.HasSuffix(path, "/v2/deployment-logs"):
+		return path + "?deployment_id=" + id
+	case strings.HasSuffix(path, revision+"/logs"):
+		return path + "?type=build"
+	}
+	return path
+}
+
+func (s *server) keyOf(caller string) string {
+	switch caller {
+	case "none":
+		return ""
+	case "bad key":
+		return "slw_nobody"
+	case "admin":
+		return s.Key
+	}
+	tenant, role := s.Admin.TenantID, slipway.Role(caller)
+	if caller == "other tenant" {
+		tenant, role = s.NextID(), slipway.RoleAdmin
+	}
+	key, err := s.IssueKey(context.Background(), tenant, role)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return key
+}
+
+func TestAnotherTenantsThingLooksLikeNothing(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	id := s.want(201, "POST", "/v2/deployments", createGit)["id"].(string)
+	other := s.keyOf("other tenant")
+	unknown := "01900000-0000-7000-8000-999999999999"
+	_, foreign := s.raw(other, "GET", "/v2/deployments/"+id, "")
+	_, absent := s.raw(other, "GET", "/v2/deployments/"+unknown, "")
+	if want := strings.ReplaceAll(string(absent), unknown, id); string(foreign) != want {
+		t.Errorf("foreign = %s, want %s byte for byte", foreign, want)
+	}
+}
+
+func TestTenantHeader(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	wide, err := s.IssueKey(t.Context(), "", slipway.RoleAdmin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name, key, tenant string
+		want              slipway.Code
+	}{
+		{"own tenant", s.Key, s.Admin.TenantID, ""},
+		{"another tenant", s.Key, s.NextID(), slipway.CodeForbidden},
+		{"header alone", "", s.Admin.TenantID, slipway.CodeUnauthenticated},
+		{"wide key without tenant", wide, "", slipway.CodeForbidden},
+		{"wide key", wide, s.Admin.TenantID, ""},
+		{"wide key, unknown tenant", wide, s.NextID(), slipway.CodeForbidden},
+	} {
+		_, err := s.Authenticate(t.Context(), control.Credential{Key: c.key, TenantID: c.tenant})
+		if got := slipway.ErrorCode(err); got != c.want {
+			t.Errorf("%s: %v, want code %q", c.name, err, c.want)
+		}
+		if c.name == "wide key without tenant" && !strings.Contains(err.Error(), "requires workspace specification") {
+			t.Errorf("%v lacks the words clients look for", err)
+		}
+	}
+}
