@@ -3,7 +3,8 @@
     python bench/trivial.py [runs] [in flight] [rounds]
 
 The worker's server is a minimal one that acknowledges storage without doing it, in a process of its own, so that the
-figure is the worker's. Prints a table and one JSON line; medians of several rounds, alternating.
+figure is the worker's. Prints a table and one JSON line; medians of several rounds, alternating. The CPU time of the
+process under test is printed beside the rate: on a busy machine it is the figure to trust.
 """
 
 from __future__ import annotations
@@ -119,6 +120,12 @@ def bare_process(pipe):
         pipe.send(bare(graph, *asked))
 
 
+def cpu(pid):
+    """Return the CPU seconds a process has spent so far."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
 def main():
     given = [int(a) for a in sys.argv[1:]]
     total, parallel, rounds = [*given, *(1000, 16, 5)[len(given) :]]
@@ -132,20 +139,25 @@ def main():
         return mine.recv()
 
     kinds = {
-        "bare ainvoke": lambda n: ask(n, parallel, False),
-        "bare astream": lambda n: ask(n, parallel, True),
-        "worker": lambda n: server.measure(n, parallel),
+        "bare ainvoke": (other.pid, lambda n: ask(n, parallel, False)),
+        "bare astream": (other.pid, lambda n: ask(n, parallel, True)),
+        "worker": (server.process.pid, lambda n: server.measure(n, parallel)),
     }
     rates = {name: [] for name in kinds}
-    for work in kinds.values():
+    spent = {name: [] for name in kinds}
+    for _, work in kinds.values():
         work(100)
     for _ in range(rounds):
-        for name, work in kinds.items():
+        for name, (pid, work) in kinds.items():
+            before = cpu(pid)
             rates[name].append(total / work(total))
+            spent[name].append((cpu(pid) - before) * 1000 / total)
     medians = {name: round(statistics.median(found), 1) for name, found in rates.items()}
+    costs = {name: round(statistics.median(found), 3) for name, found in spent.items()}
     for name, rate in medians.items():
-        print(f"{name:14} {rate:8.1f} runs/s   {rate / medians['bare ainvoke']:.2f} of bare ainvoke")
-    print(json.dumps({"runs": total, "in_flight": parallel, "rounds": rounds, **medians}))
+        share, cost = rate / medians["bare ainvoke"], costs[name]
+        print(f"{name:14} {rate:8.1f} runs/s   {share:.2f} of bare ainvoke   {cost:.3f} ms CPU a run")
+    print(json.dumps({"runs": total, "in_flight": parallel, "rounds": rounds, "rate": medians, "cpu_ms": costs}))
     server.close()
     mine.send(None)
     other.join()
