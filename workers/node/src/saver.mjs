@@ -143,7 +143,7 @@ export function saverClass(checkpointModule) {
         checkpoint,
         metadata: stored.metadata,
         ...parent,
-        pendingWrites,
+        pendingWrites: withoutAnswered(pendingWrites),
       };
     }
 
@@ -202,6 +202,18 @@ function address(config, what) {
     throw new Error(`cannot ${what}: the config has no "thread_id" in its "configurable"; a graph with a checkpointer needs one`);
   }
   return { thread_id, checkpoint_ns: config.configurable.checkpoint_ns ?? '' };
+}
+
+/**
+ * A task that has written its result waits for nothing: where several interrupts wait and some have been answered, only
+ * the others are shown.
+ *
+ * @param {any[]} writes
+ */
+function withoutAnswered(writes) {
+  if (!writes.some(([, channel]) => channel === '__interrupt__')) return writes;
+  const answered = new Set(writes.filter(([, channel]) => !(channel in SPECIAL)).map(([taskId]) => taskId));
+  return writes.filter(([taskId, channel]) => channel !== '__interrupt__' || !answered.has(taskId));
 }
 
 /** @param {unknown} x */

@@ -96,6 +96,11 @@ export class FakeServer {
     this.storage = new Storage();
   }
 
+  /** Sends what is no frame. */
+  garbage() {
+    this.#socket.write(Buffer.alloc(64, 0xff));
+  }
+
   close() {
     this.#socket.destroy();
   }
