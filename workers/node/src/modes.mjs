@@ -65,13 +65,13 @@ export class Modes {
 
   /**
    * @param {{asked: string[], subgraphs: boolean}} wishes
-   * @param {(event: string, json: string) => Promise<void>} send
+   * @param {(event: string, json: string) => Promise<void> | undefined} send
    */
   constructor({ asked, subgraphs }, send) {
     this.#asked = new Set(asked);
     this.#subgraphs = subgraphs;
     this.#send = send;
-    this.#lifecycle = new Lifecycle((ns, payload) => this.#send(['lifecycle', ...ns].join('|'), toJSON(payload)));
+    this.#lifecycle = new Lifecycle(async (ns, payload) => this.#send(['lifecycle', ...ns].join('|'), toJSON(payload)));
   }
 
   /** Whether the library must stream subgraphs. */
@@ -79,15 +79,20 @@ export class Modes {
     return this.#subgraphs || this.#asked.has('lifecycle');
   }
 
-  /** @param {Chunk} chunk */
-  async handle({ namespace, mode, payload }) {
+  /** @param {Chunk} chunk @returns {Promise<void> | undefined} nothing when the chunk has been sent already */
+  handle({ namespace, mode, payload }) {
     const ns = graphNamespace(namespace, mode);
-    if (this.#asked.has('lifecycle')) await this.#follow(ns, mode, payload);
+    if (this.#asked.has('lifecycle')) return this.#follow(ns, mode, payload).then(() => this.#pass(ns, mode, payload));
+    return this.#pass(ns, mode, payload);
+  }
+
+  /** @param {string[]} ns @param {string} mode @param {any} payload @returns {Promise<void> | undefined} */
+  #pass(ns, mode, payload) {
     if (ns.length > 0 && !this.#subgraphs && !ALWAYS_DEEP.has(mode)) return this.#noteInterrupt(ns, mode, payload);
     if (mode === 'values') return this.#values(ns, payload);
     if (mode === 'messages') return this.#message(ns, payload);
-    if (!this.#asked.has(mode)) return;
-    await this.#emit(mode, ns, this.#shape(mode, payload));
+    if (!this.#asked.has(mode)) return undefined;
+    return this.#emit(mode, ns, this.#shape(mode, payload));
   }
 
   /** An event of LangChain's, for mode `events`. @param {any} event */
@@ -106,20 +111,19 @@ export class Modes {
     if (mode === 'tasks' && 'result' in payload) await this.#lifecycle.taskEnded(this.#withFailure(payload));
   }
 
-  /** @param {string[]} ns @param {any} payload */
-  async #values(ns, payload) {
+  /** @param {string[]} ns @param {any} payload @returns {Promise<void> | undefined} */
+  #values(ns, payload) {
     this.#noteInterrupt(ns, 'values', payload);
     const isInterrupt = interruptsOf(payload) !== undefined;
     const isRoot = ns.length === 0;
     if (isRoot && !isInterrupt) {
       this.outcome.values = payload;
-      this.outcome.json = undefined;
     }
-    if (this.#asked.has('messages') && !isInterrupt) await this.#messages.values(payload, this.#emitter(ns));
-    if (!this.#asked.has('values')) return;
-    const json = toJSON(payload);
+    const json = this.#asked.has('values') ? toJSON(payload) : undefined;
     if (isRoot && !isInterrupt) this.outcome.json = json;
-    await this.#send(this.#name('values', ns), json);
+    const sending = json === undefined ? undefined : this.#send(this.#name('values', ns), json);
+    if (isInterrupt || !this.#asked.has('messages')) return sending;
+    return Promise.resolve(sending).then(() => this.#messages.values(payload, this.#emitter(ns)));
   }
 
   /** @param {string[]} ns @param {[any, any]} pair */
@@ -132,9 +136,10 @@ export class Modes {
   /** @param {string[]} ns @param {string} mode @param {any} payload */
   #noteInterrupt(ns, mode, payload) {
     const interrupts = mode === 'values' ? interruptsOf(payload) : undefined;
-    if (interrupts === undefined) return;
+    if (interrupts === undefined) return undefined;
     this.outcome.interrupted = true;
     if (ns.length === 0) this.outcome.interrupts.push(...interrupts);
+    return undefined;
   }
 
   /** @param {string} mode @param {any} payload */
@@ -154,12 +159,12 @@ export class Modes {
 
   /** @param {string[]} ns */
   #emitter(ns) {
-    return (/** @type {string} */ event, /** @type {any} */ payload) => this.#emit(event, ns, payload);
+    return async (/** @type {string} */ event, /** @type {any} */ payload) => this.#emit(event, ns, payload);
   }
 
   /** @param {string} event @param {string[]} ns @param {any} payload */
-  async #emit(event, ns, payload) {
-    await this.#send(this.#name(event, ns), toJSON(payload));
+  #emit(event, ns, payload) {
+    return this.#send(this.#name(event, ns), toJSON(payload));
   }
 
   /** @param {string} event @param {string[]} ns */

@@ -99,7 +99,8 @@ export class Run {
   async #playStream() {
     const deep = this.#modes.deep;
     for await (const chunk of await this.#graph.stream(this.#input(), this.#options())) {
-      await this.#modes.handle(chunkOf(chunk, deep));
+      const sending = this.#modes.handle(chunkOf(chunk, deep));
+      if (sending) await sending; // Most chunks go at once, and a promise for each would cost more than the chunk.
     }
   }
 
@@ -177,14 +178,21 @@ export class Run {
     if (failed) this.#modes.failures.set(taskId, failureOf(failed[1]));
   }
 
-  /** Sends one frame of the stream, when there is credit for it. @param {string} event @param {string} json */
-  async #send(event, json) {
-    while (this.#credit <= 0 && !this.#abort.signal.aborted) {
+  /** Sends one frame of the stream, at once when there is credit for it. @param {string} event @param {string} json @returns {Promise<void> | undefined} */
+  #send(event, json) {
+    if (this.#credit <= 0) return this.#sendLater(event, json);
+    this.#credit--;
+    this.#tools.link.send(Kind.CHUNK, this.#stream, event === 'values' ? '{"event":"values"}' : `{"event":${JSON.stringify(event)}}`, json);
+    return undefined;
+  }
+
+  /** Waits for credit; a cancelled run has nobody to send to. @param {string} event @param {string} json */
+  async #sendLater(event, json) {
+    while (this.#credit <= 0) {
+      if (this.#abort.signal.aborted) return;
       await new Promise((/** @type {(_: void) => void} */ resolve) => { this.#refilled = resolve; });
     }
-    if (this.#credit <= 0) return;
-    this.#credit--;
-    this.#tools.link.send(Kind.CHUNK, this.#stream, `{"event":${JSON.stringify(event)}}`, json);
+    this.#send(event, json);
   }
 
   /** @param {Done} done @returns {Promise<string>} JSON, empty when the run left no checkpoint */

@@ -73,22 +73,17 @@ export function saverClass(checkpointModule) {
       const { thread_id, checkpoint_ns } = address(config, 'put a checkpoint');
       const parent_id = checkpointId(config) || null;
       const { channel_values, ...header } = checkpoint;
-      const { blobs, payload } = await this.blobs(channel_values ?? {}, newVersions ?? {});
+      const channels = Object.keys(newVersions ?? {}).filter((channel) => Object.hasOwn(channel_values ?? {}, channel));
+      const dumped = await Promise.all(channels.map((channel) => this.serde.dumpsTyped(channel_values[channel])));
+      const blobs = dumped.map(([type, bytes], i) => {
+        return { channel: channels[i], version: JSON.stringify(newVersions[channels[i]]), type, size: bytes.byteLength };
+      });
       const full = { ...this.scope.extra, ...metadata };
       this.scope.onPut?.({ config, checkpoint, metadata: full, parentId: parent_id, ns: checkpoint_ns });
       const operation = { op: 'checkpoint.put', thread_id, checkpoint_ns, checkpoint_id: checkpoint.id, parent_id, header, metadata: full, run_id: this.scope.runId, blobs };
-      await this.write(operation, payload);
+      const writing = this.write(operation, dumped.map(([, bytes]) => bytes));
+      if (writing) await writing;
       return { configurable: { thread_id, checkpoint_ns, checkpoint_id: checkpoint.id } };
-    }
-
-    /** @param {Record<string, any>} values @param {Record<string, string | number>} versions */
-    async blobs(values, versions) {
-      const channels = Object.keys(versions).filter((channel) => Object.hasOwn(values, channel));
-      const dumped = await Promise.all(channels.map((channel) => this.serde.dumpsTyped(values[channel])));
-      const blobs = dumped.map(([type, bytes], i) => {
-        return { channel: channels[i], version: JSON.stringify(versions[channels[i]]), type, size: bytes.byteLength };
-      });
-      return { blobs, payload: dumped.map(([, bytes]) => bytes) };
     }
 
     /** @param {any} config @param {[string, any][]} writes @param {string} task_id @param {string} [task_path] */
@@ -102,7 +97,8 @@ export function saverClass(checkpointModule) {
         return { index: SPECIAL[channel] ?? i, channel, type: dumped[i][0], size: dumped[i][1].byteLength };
       });
       const operation = { op: 'checkpoint.put_writes', thread_id, checkpoint_ns, checkpoint_id, task_id, task_path, writes: sized };
-      await this.write(operation, dumped.map(([, bytes]) => bytes));
+      const writing = this.write(operation, dumped.map(([, bytes]) => bytes));
+      if (writing) await writing;
     }
 
     /** @param {string} thread_id */
@@ -175,12 +171,13 @@ export function saverClass(checkpointModule) {
       return this.watch(this.link.ask({ ...operation, run: this.scope.run }));
     }
 
-    /** @param {Record<string, any>} operation @param {Uint8Array[]} payload */
-    async write(operation, payload) {
+    /** @param {Record<string, any>} operation @param {Uint8Array[]} payload @returns {Promise<any> | undefined} nothing for what is only told */
+    write(operation, payload) {
       if (this.scope.ended) throw new Error('the run is over; its checkpoints cannot change any more');
-      const whole = { ...operation, run: this.scope.run };
-      if (this.scope.wait) await this.watch(this.link.ask(whole, payload));
-      else this.link.tell(whole, payload);
+      operation.run = this.scope.run;
+      if (this.scope.wait) return this.watch(this.link.ask(operation, payload));
+      this.link.tell(operation, payload);
+      return undefined;
     }
 
     /** @template T @param {Promise<T>} answer @returns {Promise<T>} */
