@@ -234,3 +234,55 @@ func TestStopEndsEverythingAndLeavesTheRecords(t *testing.T) {
 		t.Errorf("%v still run", got)
 	}
 }
+
+func TestTheLogsPlaceOnDiskIsBounded(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	w := h.Workload(t, "d1", runtimetest.Good)
+	w.Env["LINES"] = "100000"
+	ready(t, h, w)
+	h.sink.await(t, "line 99999", 1)
+	// Offset and hole follow the sink; a restart waits for the tailer, so that both are in place.
+	h.Restart(t)
+	var st syscall.Stat_t
+	if err := syscall.Stat(filepath.Join(h.root, "run", w.RevisionID, "output.log"), &st); err != nil {
+		t.Fatal(err)
+	}
+	if onDisk := st.Blocks * 512; st.Size < 3<<20 || onDisk > 1<<20 {
+		t.Errorf("%d bytes were written, %d are on disk, want at most 1 MiB", st.Size, onDisk)
+	}
+	if _, err := h.rt.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := h.rt.Ensure(t.Context(), w); err != nil {
+		t.Fatal(err)
+	}
+	all, err := h.rt.Observe(t.Context(), "d1")
+	if err != nil || len(all) != 1 || len(all[0].LastLines) != slipway.MaxLastLines || all[0].LastLines[slipway.MaxLastLines-1] != "line 99999" {
+		t.Errorf("after the hole was made: %+v, %v", all, err)
+	}
+}
+
+func TestAnExitWhileThePlatformIsAwayIsSaidToBeUnknown(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	w := h.Workload(t, "d1", runtimetest.Good)
+	ready(t, h, w)
+	pid := h.pid(t, w.RevisionID)
+	h.rt.Close()
+	if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	for alive(pid) {
+		time.Sleep(time.Millisecond) // nobody tells: the platform is away
+	}
+	h.begin()
+	found, err := h.rt.Recover(t.Context())
+	if err != nil || len(found) != 1 {
+		t.Fatalf("recover: %v, %v", found, err)
+	}
+	if o := found[0]; o.Phase != slipway.PhaseExited || o.ExitCode != -1 || !strings.Contains(o.Probe, "exit code unknown") {
+		t.Errorf("recovered %+v", o)
+	}
+	ready(t, h, w)
+}

@@ -128,7 +128,7 @@ func config(root string, sink process.Sink) process.Config {
 	return process.Config{
 		Command: []string{self, "stand-in"}, Root: root, BundleDir: filepath.Join(root, "bundles"),
 		BaseEnv: process.BaseEnv(os.Environ()), Sink: sink,
-		LiveInterval: 20 * time.Millisecond, LiveFailures: 3, ProbeTimeout: 5 * time.Second, FlushTimeout: 10 * time.Second,
+		PunchLogBehind: 256 << 10, LiveInterval: 20 * time.Millisecond, LiveFailures: 3, ProbeTimeout: 5 * time.Second, FlushTimeout: 10 * time.Second,
 	}
 }
 
