@@ -22,6 +22,7 @@ const maxLine = 64 << 10
 type forker struct {
 	work chan func()
 	done chan struct{}
+	once sync.Once
 }
 
 func newForker() *forker {
@@ -43,7 +44,7 @@ func (f *forker) start(cmd *exec.Cmd) error {
 }
 
 func (f *forker) stop() {
-	close(f.work)
+	f.once.Do(func() { close(f.work) })
 	<-f.done
 }
 
@@ -182,4 +183,3 @@ func (proc *process) end() error {
 	proc.output.Wait()
 	return proc.err
 }
-
