@@ -8,13 +8,7 @@ import (
 	"github.com/slipway-dev/slipway"
 )
 
-// builds is the builders' side of the service.
-type builds struct{ s *Service }
-
-var _ slipway.BuildQueue = builds{}
-
-// BuildQueue returns the builders' line to this service.
-func (s *Service) BuildQueue() slipway.BuildQueue { return builds{s} }
+var _ slipway.BuildQueue = (*Service)(nil)
 
 // Recover frees every build lease at once. Only whoever knows that no builder is alive may call it: the single-machine
 // platform at its start, whose builder died with the process before.
@@ -35,14 +29,14 @@ func (s *Service) Recover(ctx context.Context) error {
 }
 
 // Claim implements slipway.BuildQueue. Changes wake it; the timer is for leases, whose expiry changes nothing.
-func (b builds) Claim(ctx context.Context, owner string) (slipway.BuildJob, error) {
+func (s *Service) Claim(ctx context.Context, owner string) (slipway.BuildJob, error) {
 	for {
-		_, changed := b.s.changed.state()
-		job, err := b.tryClaim(ctx, owner)
+		_, changed := s.changed.state()
+		job, err := s.tryClaim(ctx, owner)
 		if err == nil || slipway.ErrorCode(err) != slipway.CodeNotFound {
 			return job, wrap("claim build", err)
 		}
-		if err := wait(ctx, changed, b.s.cfg.BuildLease/3); err != nil {
+		if err := wait(ctx, changed, s.cfg.BuildLease/3); err != nil {
 			return slipway.BuildJob{}, err
 		}
 	}
@@ -61,41 +55,41 @@ func wait(ctx context.Context, changed <-chan struct{}, atMost time.Duration) er
 	return nil
 }
 
-func (b builds) tryClaim(ctx context.Context, owner string) (slipway.BuildJob, error) {
+func (s *Service) tryClaim(ctx context.Context, owner string) (slipway.BuildJob, error) {
 	var job slipway.BuildJob
-	if err := b.s.store.View(ctx, func(tx slipway.Tx) error { // most wake-ups are not for builders: look before writing
-		_, err := tx.ClaimBuild(b.s.clock())
+	if err := s.store.View(ctx, func(tx slipway.Tx) error { // most wake-ups are not for builders: look before writing
+		_, err := tx.ClaimBuild(s.clock())
 		return err
 	}); err != nil {
 		return job, err
 	}
-	err := b.s.update(ctx, func(tx slipway.Tx) error {
-		r, err := tx.ClaimBuild(b.s.clock())
+	err := s.update(ctx, func(tx slipway.Tx) error {
+		r, err := tx.ClaimBuild(s.clock())
 		if err != nil {
 			return err
 		}
-		r.LeaseOwner, r.LeaseExpires = owner, b.s.clock().Add(b.s.cfg.BuildLease)
+		r.LeaseOwner, r.LeaseExpires = owner, s.clock().Add(s.cfg.BuildLease)
 		r.LeaseEpoch++
 		if r.Status == slipway.Building {
 			err = tx.PutRevision(r)
 		} else {
-			err = b.s.move(tx, &r, slipway.Building, "")
+			err = s.move(tx, &r, slipway.Building, "")
 		}
 		if err != nil {
 			return err
 		}
-		job, err = b.job(tx, r)
+		job, err = s.job(tx, r)
 		return err
 	})
 	return job, err
 }
 
-func (b builds) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, error) {
+func (s *Service) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, error) {
 	d, err := tx.Deployment("", r.DeploymentID)
 	if err != nil {
 		return slipway.BuildJob{}, err
 	}
-	secrets, err := b.s.openSecrets(tx, r.SecretSetID)
+	secrets, err := s.openSecrets(tx, r.SecretSetID)
 	if err != nil {
 		return slipway.BuildJob{}, err
 	}
@@ -124,13 +118,13 @@ func text(s *string) string {
 }
 
 // Renew implements slipway.BuildQueue.
-func (b builds) Renew(ctx context.Context, job slipway.BuildJob) error {
-	return wrap("renew build", b.s.store.Update(ctx, func(tx slipway.Tx) error {
+func (s *Service) Renew(ctx context.Context, job slipway.BuildJob) error {
+	return wrap("renew build", s.store.Update(ctx, func(tx slipway.Tx) error {
 		r, err := held(tx, job)
 		if err != nil {
 			return err
 		}
-		r.LeaseExpires = b.s.clock().Add(b.s.cfg.BuildLease)
+		r.LeaseExpires = s.clock().Add(s.cfg.BuildLease)
 		return tx.PutRevision(r)
 	}))
 }
@@ -148,8 +142,8 @@ func held(tx slipway.Tx, job slipway.BuildJob) (slipway.Revision, error) {
 }
 
 // Log implements slipway.BuildQueue.
-func (b builds) Log(ctx context.Context, job slipway.BuildJob, entries []slipway.LogEntry) error {
-	err := b.s.store.View(ctx, func(tx slipway.Tx) error {
+func (s *Service) Log(ctx context.Context, job slipway.BuildJob, entries []slipway.LogEntry) error {
+	err := s.store.View(ctx, func(tx slipway.Tx) error {
 		_, err := held(tx, job)
 		return err
 	})
@@ -160,12 +154,12 @@ func (b builds) Log(ctx context.Context, job slipway.BuildJob, entries []slipway
 	for i := range lines {
 		lines[i].DeploymentID, lines[i].RevisionID, lines[i].Kind = job.DeploymentID, job.RevisionID, slipway.LogBuild
 	}
-	return wrap("store build log", b.s.store.AppendLogs(ctx, lines))
+	return wrap("store build log", s.store.AppendLogs(ctx, lines))
 }
 
 // Complete implements slipway.BuildQueue.
-func (b builds) Complete(ctx context.Context, job slipway.BuildJob, result slipway.BuildResult) error {
-	return wrap("complete build", b.s.update(ctx, func(tx slipway.Tx) error {
+func (s *Service) Complete(ctx context.Context, job slipway.BuildJob, result slipway.BuildResult) error {
+	return wrap("complete build", s.update(ctx, func(tx slipway.Tx) error {
 		r, err := held(tx, job)
 		if err != nil {
 			return err
@@ -181,17 +175,17 @@ func (b builds) Complete(ctx context.Context, job slipway.BuildJob, result slipw
 				d.SourceRevisionConfig.RepoCommitSHA = &result.CommitSHA
 			}
 		}
-		if r.BuildSecretSetID, err = b.putEnvFile(tx, d, result.EnvFile); err != nil {
+		if r.BuildSecretSetID, err = s.putEnvFile(tx, d, result.EnvFile); err != nil {
 			return err
 		}
-		if err := b.s.move(tx, &r, slipway.AwaitingDeploy, ""); err != nil {
+		if err := s.move(tx, &r, slipway.AwaitingDeploy, ""); err != nil {
 			return err
 		}
-		return b.s.settle(tx, d)
+		return s.settle(tx, d)
 	}))
 }
 
-func (b builds) putEnvFile(tx slipway.Tx, d slipway.Deployment, values map[string]string) (string, error) {
+func (s *Service) putEnvFile(tx slipway.Tx, d slipway.Deployment, values map[string]string) (string, error) {
 	if len(values) == 0 {
 		return "", nil
 	}
@@ -200,7 +194,7 @@ func (b builds) putEnvFile(tx slipway.Tx, d slipway.Deployment, values map[strin
 		secrets = append(secrets, slipway.Secret{Name: name, Value: value})
 	}
 	sort.Slice(secrets, func(i, j int) bool { return secrets[i].Name < secrets[j].Name })
-	set, err := b.s.sealSet(d, b.s.ids(), nil, secrets)
+	set, err := s.sealSet(d, s.ids(), nil, secrets)
 	if err != nil {
 		return "", err
 	}
@@ -208,8 +202,8 @@ func (b builds) putEnvFile(tx slipway.Tx, d slipway.Deployment, values map[strin
 }
 
 // Fail implements slipway.BuildQueue.
-func (b builds) Fail(ctx context.Context, job slipway.BuildJob, reason string) error {
-	return wrap("fail build", b.s.update(ctx, func(tx slipway.Tx) error {
+func (s *Service) Fail(ctx context.Context, job slipway.BuildJob, reason string) error {
+	return wrap("fail build", s.update(ctx, func(tx slipway.Tx) error {
 		r, err := held(tx, job)
 		if err != nil {
 			return err
@@ -219,9 +213,9 @@ func (b builds) Fail(ctx context.Context, job slipway.BuildJob, reason string) e
 			return err
 		}
 		r.LeaseOwner = ""
-		if err := b.s.move(tx, &r, slipway.BuildFailed, reason); err != nil {
+		if err := s.move(tx, &r, slipway.BuildFailed, reason); err != nil {
 			return err
 		}
-		return b.s.settle(tx, d)
+		return s.settle(tx, d)
 	}))
 }

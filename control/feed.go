@@ -6,34 +6,28 @@ import (
 	"github.com/slipway-dev/slipway"
 )
 
-// feed is the embedded listener's side of the service.
-type feed struct{ s *Service }
-
-var _ slipway.Feed = feed{}
-
-// Feed returns the in-process line of a listener to this service.
-func (s *Service) Feed() slipway.Feed { return feed{s} }
+var _ slipway.Feed = (*Service)(nil)
 
 // Desired implements slipway.Feed.
-func (f feed) Desired(ctx context.Context, cursor string) (slipway.DesiredState, error) {
-	now, changed := f.s.changed.state()
+func (s *Service) Desired(ctx context.Context, cursor string) (slipway.DesiredState, error) {
+	now, changed := s.changed.state()
 	for cursor == now {
 		select {
 		case <-ctx.Done():
 			return slipway.DesiredState{}, ctx.Err()
 		case <-changed:
 		}
-		now, changed = f.s.changed.state()
+		now, changed = s.changed.state()
 	}
 	state := slipway.DesiredState{Cursor: now}
-	err := f.s.store.View(ctx, func(tx slipway.Tx) (err error) {
-		state.Deployments, err = f.all(tx)
+	err := s.store.View(ctx, func(tx slipway.Tx) (err error) {
+		state.Deployments, err = s.desiredAll(tx)
 		return err
 	})
 	return state, wrap("read desired state", err)
 }
 
-func (f feed) all(tx slipway.Tx) ([]slipway.DesiredDeployment, error) {
+func (s *Service) desiredAll(tx slipway.Tx) ([]slipway.DesiredDeployment, error) {
 	found, err := tx.Deployments(slipway.DeploymentQuery{Statuses: []string{
 		string(slipway.DeploymentAwaitingDatabase), string(slipway.DeploymentReady), string(slipway.DeploymentUnused),
 		string(slipway.DeploymentUnknown), string(slipway.DeploymentAwaitingDelete),
@@ -43,7 +37,7 @@ func (f feed) all(tx slipway.Tx) ([]slipway.DesiredDeployment, error) {
 	}
 	out := make([]slipway.DesiredDeployment, 0, len(found))
 	for _, d := range found {
-		desired, err := f.desired(tx, d)
+		desired, err := s.desired(tx, d)
 		if err != nil {
 			return nil, err
 		}
@@ -52,7 +46,7 @@ func (f feed) all(tx slipway.Tx) ([]slipway.DesiredDeployment, error) {
 	return out, nil
 }
 
-func (f feed) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredDeployment, error) {
+func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredDeployment, error) {
 	out := slipway.DesiredDeployment{DeploymentID: d.ID, TenantID: d.TenantID, Name: d.Name, Generation: d.Generation}
 	if d.Status == slipway.DeploymentAwaitingDelete {
 		out.Deleted = true
@@ -64,7 +58,7 @@ func (f feed) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredDeplo
 		if err != nil {
 			return out, err
 		}
-		if out.Active, err = f.blueprint(tx, d, r); err != nil {
+		if out.Active, err = s.blueprint(tx, d, r); err != nil {
 			return out, err
 		}
 	}
@@ -74,14 +68,14 @@ func (f feed) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredDeplo
 	if err != nil || len(candidates) == 0 {
 		return out, err
 	}
-	out.Candidate, err = f.blueprint(tx, d, candidates[0])
+	out.Candidate, err = s.blueprint(tx, d, candidates[0])
 	return out, err
 }
 
 // blueprint composes a revision's environment: what the build found in a .env file, over it the secrets, over both what
 // the platform sets. The `env` map of the configuration lies below all of it and is read from the bundle.
-func (f feed) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (*slipway.Blueprint, error) {
-	env, err := f.s.openSecrets(tx, r.BuildSecretSetID)
+func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (*slipway.Blueprint, error) {
+	env, err := s.openSecrets(tx, r.BuildSecretSetID)
 	if err != nil {
 		return nil, err
 	}
@@ -90,7 +84,7 @@ func (f feed) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision)
 			delete(env, name) // a .env file is not refused for a reserved name, it just does not count
 		}
 	}
-	secrets, err := f.s.openSecrets(tx, r.SecretSetID)
+	secrets, err := s.openSecrets(tx, r.SecretSetID)
 	if err != nil {
 		return nil, err
 	}
@@ -124,9 +118,9 @@ func injected(d slipway.Deployment, r slipway.Revision) map[string]string {
 
 // Report implements slipway.Feed. A report that says nothing new wakes nobody, or listener and service would keep each
 // other awake.
-func (f feed) Report(ctx context.Context, report slipway.Report) error {
+func (s *Service) Report(ctx context.Context, report slipway.Report) error {
 	news := false
-	err := f.s.store.Update(ctx, func(tx slipway.Tx) error {
+	err := s.store.Update(ctx, func(tx slipway.Tx) error {
 		d, err := tx.Deployment("", report.DeploymentID)
 		if slipway.ErrorCode(err) == slipway.CodeNotFound || err == nil && d.Generation != report.Generation {
 			return slipway.Errorf(slipway.CodeStale, "generation %d of deployment %s is no longer the current one", report.Generation, report.DeploymentID)
@@ -137,11 +131,11 @@ func (f feed) Report(ctx context.Context, report slipway.Report) error {
 		if news = true; report.Gone {
 			return gone(tx, d)
 		}
-		news, err = f.progress(tx, d, report)
+		news, err = s.progress(tx, d, report)
 		return err
 	})
 	if err == nil && news {
-		f.s.changed.wake()
+		s.changed.wake()
 	}
 	return wrap("take report", err)
 }
@@ -154,7 +148,7 @@ func gone(tx slipway.Tx, d slipway.Deployment) error {
 	return tx.PurgeDeployment(d.ID)
 }
 
-func (f feed) progress(tx slipway.Tx, d slipway.Deployment, report slipway.Report) (news bool, err error) {
+func (s *Service) progress(tx slipway.Tx, d slipway.Deployment, report slipway.Report) (news bool, err error) {
 	r, err := tx.Revision("", d.ID, report.RevisionID)
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
 		return false, slipway.Errorf(slipway.CodeStale, "revision %s is not known", report.RevisionID)
@@ -164,38 +158,38 @@ func (f feed) progress(tx slipway.Tx, d slipway.Deployment, report slipway.Repor
 	}
 	switch report.Status {
 	case slipway.Deploying:
-		return true, f.s.move(tx, &r, slipway.Deploying, report.Reason)
+		return true, s.move(tx, &r, slipway.Deploying, report.Reason)
 	case slipway.Deployed:
-		return true, f.deployed(tx, d, r)
+		return true, s.deployed(tx, d, r)
 	case slipway.DeployFailed:
-		if err := f.s.move(tx, &r, slipway.DeployFailed, report.Reason); err != nil {
+		if err := s.move(tx, &r, slipway.DeployFailed, report.Reason); err != nil {
 			return false, err
 		}
-		return true, f.s.settle(tx, d)
+		return true, s.settle(tx, d)
 	}
 	return false, slipway.Errorf(slipway.CodeInvalid, "a listener cannot report %s", report.Status)
 }
 
 // deployed makes the revision the active one. It is the only place that switches, and every switch is audited.
-func (f feed) deployed(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) error {
+func (s *Service) deployed(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) error {
 	if r.Status == slipway.AwaitingDeploy {
-		if err := f.s.move(tx, &r, slipway.Deploying, ""); err != nil {
+		if err := s.move(tx, &r, slipway.Deploying, ""); err != nil {
 			return err
 		}
 	}
-	if err := f.s.move(tx, &r, slipway.Deployed, ""); err != nil {
+	if err := s.move(tx, &r, slipway.Deployed, ""); err != nil {
 		return err
 	}
 	before := d.ActiveRevisionID
 	d.ActiveRevisionID = r.ID
-	if err := f.s.settle(tx, d); err != nil {
+	if err := s.settle(tx, d); err != nil {
 		return err
 	}
 	who := slipway.Principal{ID: "listener", TenantID: d.TenantID}
-	return f.s.audit(tx, who, "switch_revision", d.ID, map[string]any{"name": d.Name, "from": before, "to": r.ID})
+	return s.audit(tx, who, "switch_revision", d.ID, map[string]any{"name": d.Name, "from": before, "to": r.ID})
 }
 
 // AppendLogs implements slipway.Feed.
-func (f feed) AppendLogs(ctx context.Context, entries []slipway.LogEntry) error {
-	return wrap("store logs", f.s.store.AppendLogs(ctx, entries))
+func (s *Service) AppendLogs(ctx context.Context, entries []slipway.LogEntry) error {
+	return wrap("store logs", s.store.AppendLogs(ctx, entries))
 }

@@ -40,7 +40,8 @@ type Deps struct {
 	Log    *slog.Logger
 }
 
-// Service offers the use cases. It is safe for concurrent use.
+// Service offers the use cases to the API, and is the slipway.BuildQueue of the builders and the slipway.Feed of the
+// embedded listener. It is safe for concurrent use.
 type Service struct {
 	cfg     Config
 	inst    slipway.Installation

@@ -62,13 +62,13 @@ func (w *world) patch(id string) control.Deployment {
 
 func (w *world) claim(owner string) slipway.BuildJob {
 	w.t.Helper()
-	job, err := w.BuildQueue().Claim(w.t.Context(), owner)
+	job, err := w.Claim(w.t.Context(), owner)
 	return must(w.t, job, err)
 }
 
 func (w *world) complete(job slipway.BuildJob) {
 	w.t.Helper()
-	must(w.t, 0, w.BuildQueue().Complete(w.t.Context(), job, slipway.BuildResult{
+	must(w.t, 0, w.Complete(w.t.Context(), job, slipway.BuildResult{
 		ArtifactDigest: "sha256:" + job.RevisionID, CommitSHA: "c0ffee", EnvFile: map[string]string{"FROM_FILE": "file-value", "TOKEN": "file-token", "PATH": "/evil"},
 	}))
 }
@@ -76,7 +76,7 @@ func (w *world) complete(job slipway.BuildJob) {
 // desired returns the desired state of the only deployment.
 func (w *world) desired() slipway.DesiredDeployment {
 	w.t.Helper()
-	state, err := w.Feed().Desired(w.t.Context(), "")
+	state, err := w.Desired(w.t.Context(), "")
 	must(w.t, 0, err)
 	if len(state.Deployments) != 1 {
 		w.t.Fatalf("%d deployments desired, want 1", len(state.Deployments))
@@ -87,7 +87,7 @@ func (w *world) desired() slipway.DesiredDeployment {
 func (w *world) report(status slipway.RevisionStatus, reason string) {
 	w.t.Helper()
 	d := w.desired()
-	must(w.t, 0, w.Feed().Report(w.t.Context(), slipway.Report{
+	must(w.t, 0, w.Report(w.t.Context(), slipway.Report{
 		DeploymentID: d.DeploymentID, Generation: d.Generation, RevisionID: d.Candidate.RevisionID, Status: status, Reason: reason,
 	}))
 }
@@ -181,7 +181,7 @@ func TestFailedFirstBuildLeavesItUnused(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	d := w.create()
-	must(t, 0, w.BuildQueue().Fail(t.Context(), w.claim("b"), "no agentgraph.json"))
+	must(t, 0, w.Fail(t.Context(), w.claim("b"), "no agentgraph.json"))
 	got, _ := w.Get(t.Context(), w.Admin, d.ID)
 	if got.Status != slipway.DeploymentUnused || w.status(d.ID, d.LatestRevisionID) != slipway.BuildFailed {
 		t.Errorf("deployment %s, revision %s", got.Status, w.status(d.ID, d.LatestRevisionID))
@@ -212,7 +212,7 @@ func TestInterruptionStopsABuildAndLetsTheNextGoOn(t *testing.T) {
 	if err != nil || r.Status != slipway.Interrupted {
 		t.Fatalf("Interrupt = %s, %v", r.Status, err)
 	}
-	if err := w.BuildQueue().Renew(t.Context(), job); slipway.ErrorCode(err) != slipway.CodeStale {
+	if err := w.Renew(t.Context(), job); slipway.ErrorCode(err) != slipway.CodeStale {
 		t.Errorf("Renew = %v, want CodeStale", err)
 	}
 	if got := w.status(d.ID, next); got != slipway.AwaitingBuild {
@@ -229,17 +229,17 @@ func TestALostLeaseIsTakenOver(t *testing.T) {
 	w.create()
 	first := w.claim("first")
 	w.Advance(20 * time.Second)
-	must(t, 0, w.BuildQueue().Renew(t.Context(), first))
+	must(t, 0, w.Renew(t.Context(), first))
 	w.Advance(31 * time.Second)
 	second := w.claim("second")
 	if second.RevisionID != first.RevisionID || second.Epoch <= first.Epoch {
 		t.Fatalf("second = %+v", second)
 	}
 	for name, err := range map[string]error{
-		"Renew":    w.BuildQueue().Renew(t.Context(), first),
-		"Log":      w.BuildQueue().Log(t.Context(), first, []slipway.LogEntry{{Message: "x"}}),
-		"Complete": w.BuildQueue().Complete(t.Context(), first, slipway.BuildResult{ArtifactDigest: "sha256:x"}),
-		"Fail":     w.BuildQueue().Fail(t.Context(), first, "x"),
+		"Renew":    w.Renew(t.Context(), first),
+		"Log":      w.Log(t.Context(), first, []slipway.LogEntry{{Message: "x"}}),
+		"Complete": w.Complete(t.Context(), first, slipway.BuildResult{ArtifactDigest: "sha256:x"}),
+		"Fail":     w.Fail(t.Context(), first, "x"),
 	} {
 		if slipway.ErrorCode(err) != slipway.CodeStale {
 			t.Errorf("%s by the first = %v, want CodeStale", name, err)
@@ -284,7 +284,7 @@ func TestStaleReportsAreRefused(t *testing.T) {
 	w.complete(w.claim("b"))
 	seen := w.desired()
 	w.report(slipway.Deployed, "")
-	err := w.Feed().Report(t.Context(), slipway.Report{
+	err := w.Report(t.Context(), slipway.Report{
 		DeploymentID: d.ID, Generation: seen.Generation, RevisionID: seen.Candidate.RevisionID, Status: slipway.DeployFailed,
 	})
 	if slipway.ErrorCode(err) != slipway.CodeStale {
@@ -295,16 +295,16 @@ func TestStaleReportsAreRefused(t *testing.T) {
 func TestFeedBlocksUntilSomethingChanges(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	first, err := w.Feed().Desired(t.Context(), "")
+	first, err := w.Desired(t.Context(), "")
 	must(t, 0, err)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := w.Feed().Desired(ended, first.Cursor); err == nil {
+	if _, err := w.Desired(ended, first.Cursor); err == nil {
 		t.Fatal("Desired answers though nothing changed")
 	}
 	got := make(chan slipway.DesiredState)
 	go func() {
-		state, _ := w.Feed().Desired(t.Context(), first.Cursor)
+		state, _ := w.Desired(t.Context(), first.Cursor)
 		got <- state
 	}()
 	w.create()
@@ -327,7 +327,7 @@ func TestDeletedDeploymentIsTornDownThenForgotten(t *testing.T) {
 	if _, err := w.Revision(t.Context(), w.Admin, d.ID, job); slipway.ErrorCode(err) != slipway.CodeNotFound {
 		t.Errorf("revision of a deleted deployment: %v, want CodeNotFound", err)
 	}
-	must(t, 0, w.Feed().Report(t.Context(), slipway.Report{DeploymentID: d.ID, Generation: got.Generation, Gone: true}))
+	must(t, 0, w.Report(t.Context(), slipway.Report{DeploymentID: d.ID, Generation: got.Generation, Gone: true}))
 	again := w.create()
 	if again.TracingProjectID != d.TracingProjectID {
 		t.Error("the tracing project of the name was not taken over")
@@ -372,7 +372,7 @@ func TestLogsForFollowers(t *testing.T) {
 		t.Fatalf("empty growing stream = %+v, want an offset", page)
 	}
 	for _, line := range []string{"one", "two", "three"} {
-		must(t, 0, w.BuildQueue().Log(t.Context(), job, []slipway.LogEntry{{Message: line, Level: "INFO", At: w.Now()}}))
+		must(t, 0, w.Log(t.Context(), job, []slipway.LogEntry{{Message: line, Level: "INFO", At: w.Now()}}))
 	}
 	first := read("")
 	second := read(*first.Next)
