@@ -173,7 +173,7 @@ export function toolsOver(library, link, log, graphs) {
  */
 function copyOf(graph, checkpointer, store, cache) {
   const own = { checkpointer, store, ...(usesCache(graph) ? { cache } : {}) };
-  return Object.assign(Object.create(graph), own);
+  return Object.assign(Object.create(Object.getPrototypeOf(graph)), graph, own);
 }
 
 /** @param {any} graph */
