@@ -112,8 +112,8 @@ class Run:
             "interrupt_before": request.get("interrupt_before"),
             "interrupt_after": request.get("interrupt_after"),
         }
-        if request.get("context") is not None:
-            arguments["context"] = request["context"]
+        if (context := _context(graph, request.get("context"))) is not None:
+            arguments["context"] = context
         if request.get("durability") and self._saver is not None:
             arguments["durability"] = request["durability"]
         if modes.events:
@@ -252,6 +252,17 @@ def _input(request: Mapping[str, Any]) -> Any:
     if request.get("command"):
         return command_of(request["command"])
     return request.get("input")
+
+
+def _context(graph: Pregel, context: Any) -> Any:
+    """Return the context to run with: an empty one only if the graph's schema has a default for every member."""
+    schema = getattr(graph, "context_schema", None)
+    if context == {} and schema is not None:
+        try:
+            schema()
+        except Exception:
+            return None
+    return context
 
 
 def _target(goto: Any) -> Any:

@@ -244,7 +244,8 @@ class Saver(BaseCheckpointSaver[str]):
         address = self._address(config)
         address["parent_id"], address["checkpoint_id"] = address["checkpoint_id"], checkpoint["id"]
         address["header"] = {k: v for k, v in checkpoint.items() if k != "channel_values"}
-        address["metadata"], address["run_id"] = kept, kept.get("run_id")
+        run_id = kept.get("run_id")
+        address["metadata"], address["run_id"] = kept, None if run_id is None else str(run_id)
         address["blobs"] = blobs
         return address, b"".join(parts)
 
@@ -278,31 +279,32 @@ class Saver(BaseCheckpointSaver[str]):
 
     def _tuples(self, frame: Frame) -> Iterator[CheckpointTuple]:
         pieces = _Pieces(frame.payload)
-        for described in frame.envelope["tuples"]:
+        for described in frame.envelope.get("tuples") or ():
             yield self._checkpoint(described, pieces)
 
     def _checkpoint(self, t: dict[str, Any], pieces: _Pieces) -> CheckpointTuple:
-        values = {v["channel"]: self._load(v, pieces) for v in t["values"]}
-        writes = [(w, self._load(w, pieces)) for w in t["writes"]]
-        writes.sort(key=lambda w: (w[0].get("task_path") or "", w[0]["task_id"], w[0]["index"]))
+        values = {v["channel"]: self._load(v, pieces) for v in t.get("values") or ()}
+        writes = [(w, self._load(w, pieces)) for w in t.get("writes") or ()]
+        writes.sort(key=lambda w: (w[0].get("task_path") or "", w[0].get("task_id") or "", w[0]["index"]))
         thread, ns, parent = t["thread_id"], t["checkpoint_ns"], t.get("parent_id")
         return CheckpointTuple(
             config=_config(thread, ns, t["checkpoint_id"]),
             checkpoint={**t["header"], "channel_values": values},
-            metadata=t["metadata"],
+            metadata=t.get("metadata") or {},
             parent_config=_config(thread, ns, parent) if parent else None,
-            pending_writes=[(w["task_id"], w["channel"], value) for w, value in writes],
+            pending_writes=[(w.get("task_id") or "", w["channel"], value) for w, value in writes],
         )
 
     def _history(self, frame: Frame, channels: Sequence[str]) -> dict[str, Any]:
         pieces = _Pieces(frame.payload)
         found: dict[str, Any] = {channel: {"writes": []} for channel in channels}
-        for entry in frame.envelope["channels"]:
+        for entry in frame.envelope.get("channels") or ():
             history: dict[str, Any] = {}
             if entry.get("seed") is not None:
                 history["seed"] = self._load(entry["seed"], pieces)
             history["writes"] = [
-                (w["task_id"], w.get("channel", entry["channel"]), self._load(w, pieces)) for w in entry["writes"]
+                (w.get("task_id") or "", w.get("channel") or entry["channel"], self._load(w, pieces))
+                for w in entry.get("writes") or ()
             ]
             found[entry["channel"]] = history
         return found

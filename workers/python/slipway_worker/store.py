@@ -81,9 +81,9 @@ def _result(op: Op, answer: dict[str, Any]) -> Result:
         item = answer.get("item")
         return None if item is None else Item(**{k: item[k] for k in _ITEM})
     if isinstance(op, SearchOp):
-        return [SearchItem(**_search_item(item)) for item in answer["items"]]
+        return [SearchItem(**_search_item(item)) for item in answer.get("items") or ()]
     if isinstance(op, ListNamespacesOp):
-        return [tuple(ns) for ns in answer["namespaces"]]
+        return [tuple(ns) for ns in answer.get("namespaces") or ()]
     return None
 
 

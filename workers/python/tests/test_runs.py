@@ -248,6 +248,7 @@ def test_functional_graphs(worker):
 
 def test_context(worker):
     assert worker.run("greeting", input={}, context={"name": "ada"}).done().snapshot["values"]["note"] == "ada"
+    assert worker.run("greeting", input={}, context={}).done().snapshot["values"]["note"] == "nobody"
 
 
 def test_store_of_async_and_sync_nodes(worker):
