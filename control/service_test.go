@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"maps"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/control"
 	"github.com/slipway-dev/slipway/control/controltest"
 	"github.com/slipway-dev/slipway/seal"
+	"github.com/slipway-dev/slipway/store/sqlite"
 )
 
 const canary = "canary-7d1f"
@@ -27,13 +29,28 @@ type world struct {
 	t *testing.T
 }
 
+// newWorld is a service over a real database.
 func newWorld(t *testing.T) *world {
+	t.Helper()
+	store, err := sqlite.OpenControl(filepath.Join(t.TempDir(), "control.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return newWorldOn(t, store)
+}
+
+func newWorldOn(t *testing.T, store slipway.Store) *world {
 	t.Helper()
 	key, err := seal.New(bytes.Repeat([]byte{7}, seal.KeySize))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &world{controltest.New(t, key, "http://slipway.test"), t}
+	return &world{controltest.New(t, store, key, "http://slipway.test"), t}
 }
 
 func must[T any](t *testing.T, v T, err error) T {
@@ -328,9 +345,8 @@ func TestDeletedDeploymentIsTornDownThenForgotten(t *testing.T) {
 		t.Errorf("revision of a deleted deployment: %v, want CodeNotFound", err)
 	}
 	must(t, 0, w.Report(t.Context(), slipway.Report{DeploymentID: d.ID, Generation: got.Generation, Gone: true}))
-	again := w.create()
-	if again.TracingProjectID != d.TracingProjectID {
-		t.Error("the tracing project of the name was not taken over")
+	if again := w.create(); again.ID == d.ID {
+		t.Error("the name was not free again")
 	}
 }
 
@@ -394,11 +410,12 @@ func TestLogsForFollowers(t *testing.T) {
 
 func TestSecretsAreNowhereInRecords(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
+	store := controltest.NewStore()
+	w := newWorldOn(t, store)
 	d := w.create()
 	w.deploy()
 	must(t, 0, w.Delete(t.Context(), w.Admin, d.ID))
-	audit, err := json.Marshal(w.Store.Audit())
+	audit, err := json.Marshal(store.Audit())
 	must(t, 0, err)
 	shown, err := json.Marshal(d)
 	must(t, 0, err)

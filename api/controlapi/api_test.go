@@ -30,7 +30,7 @@ func newServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := controltest.New(t, key, base)
+	w := controltest.New(t, controltest.NewStore(), key, base)
 	return &server{World: w, t: t, handler: controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)})}
 }
 

@@ -19,7 +19,6 @@ import (
 // World is a control service over memory, with a clock that tests move.
 type World struct {
 	*control.Service
-	Store *Store
 	Admin slipway.Principal
 	Key   string // of Admin
 
@@ -28,12 +27,13 @@ type World struct {
 	ids int
 }
 
-// New returns a bootstrapped service. sealer is the real one of package seal, which this package may not know.
-func New(t testing.TB, sealer slipway.Sealer, baseURL string) *World {
+// New returns a bootstrapped service over any store. sealer is the real one of package seal, which this package may not
+// know.
+func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL string) *World {
 	t.Helper()
-	w := &World{Store: NewStore(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	w := &World{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	w.Service = control.New(control.Config{BaseURL: baseURL, UploadKey: []byte("test"), UploadLimit: 1 << 20}, control.Deps{
-		Store: w.Store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler),
+		Store: store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler),
 	})
 	first, err := w.Bootstrap(t.Context())
 	if err != nil {
