@@ -1,0 +1,53 @@
+package query
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/slipway-dev/slipway/agent"
+)
+
+const insertFrame = `INSERT INTO frames (run_id, seq, thread_id, id, event, data) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+
+// AppendFrames stores frames of resumable runs.
+func (a *Agent) AppendFrames(_ context.Context, frames []agent.Frame) agent.Commit {
+	return a.engine.Enqueue(func(c Conn) error {
+		for _, f := range frames {
+			if _, err := c.Exec(insertFrame, f.RunID, f.Seq, f.ThreadID, f.ID, f.Event, string(f.Data)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+const selectFrames = `SELECT run_id, seq, thread_id, id, event, data FROM frames WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`
+
+// Frames returns the kept frames of a run after a position.
+func (a *Agent) Frames(ctx context.Context, runID string, after int64, limit int) ([]agent.Frame, error) {
+	if limit <= 0 {
+		limit = -1
+	}
+	return read(ctx, a.engine, func(c Conn) ([]agent.Frame, error) {
+		return all(c, func(s scanner) (f agent.Frame, err error) {
+			var data string
+			err = s.Scan(&f.RunID, &f.Seq, &f.ThreadID, &f.ID, &f.Event, &data)
+			f.Data = json.RawMessage(data)
+			return f, err
+		}, selectFrames, runID, after, limit)
+	})
+}
+
+const dropFrames = `
+DELETE FROM frames WHERE run_id IN (
+  SELECT f.run_id FROM (SELECT DISTINCT run_id FROM frames) AS f LEFT JOIN runs AS r ON r.id = f.run_id
+  WHERE r.id IS NULL OR r.ended_at > 0 AND r.ended_at < ?)`
+
+// DropFrames removes the frames of runs that ended before the given time, or are gone.
+func (a *Agent) DropFrames(ctx context.Context, endedBefore time.Time) error {
+	return a.engine.Write(ctx, func(c Conn) error {
+		_, err := c.Exec(dropFrames, micros(endedBefore))
+		return err
+	})
+}
