@@ -5,6 +5,7 @@
  *   node bench/trivial.mjs [runs] [in flight] [rounds]
  */
 import { fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 import { startWorker } from '../test/support/fakeserver.mjs';
@@ -12,16 +13,30 @@ import { startWorker } from '../test/support/fakeserver.mjs';
 const [runs = 2000, inFlight = 16, rounds = 3] = process.argv.slice(2).filter((arg) => arg !== 'bare').map(Number);
 const SELF = fileURLToPath(import.meta.url);
 
-/** @param {(n: number) => Promise<unknown>} one @returns {Promise<number>} runs a second */
-async function measure(one) {
+/**
+ * What was measured: runs a second, and milliseconds of processor time a run, which other work on the machine moves less.
+ *
+ * @typedef {{rate: number, cpu: number}} Figures
+ */
+
+/** @param {number | string} pid @returns {number} milliseconds of processor time so far */
+function cpuOf(pid) {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1].split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * 10;
+}
+
+/** @param {(n: number) => Promise<unknown>} one @param {number | string} pid @returns {Promise<Figures>} */
+async function measure(one, pid) {
+  const before = cpuOf(pid);
   let next = 0;
   const lane = async () => { while (next < runs) await one(next++); };
   const start = process.hrtime.bigint();
   await Promise.all(Array.from({ length: inFlight }, lane));
-  return runs / (Number(process.hrtime.bigint() - start) / 1e9);
+  const rate = runs / (Number(process.hrtime.bigint() - start) / 1e9);
+  return { rate, cpu: (cpuOf(pid) - before) / runs };
 }
 
-/** @returns {Promise<number>} */
+/** @returns {Promise<Figures>} */
 async function bare() {
   const { MemorySaver } = await import('@langchain/langgraph');
   const { trivial } = await import('./graph.mjs');
@@ -30,11 +45,11 @@ async function bare() {
     const stream = await graph.stream(input(n), { configurable: { thread_id: `t${n}` }, streamMode: ['values'] });
     for await (const _ of stream);
   };
-  await measure(one); // Compiled code is what is compared.
-  return measure((n) => one(n + runs));
+  await measure(one, process.pid); // Compiled code is what is compared.
+  return measure((n) => one(n + runs), process.pid);
 }
 
-/** @returns {Promise<number>} */
+/** @returns {Promise<Figures>} */
 async function worker() {
   const w = await startWorker({ cwd: fileURLToPath(new URL('.', import.meta.url)) });
   const loaded = await w.server.load({ trivial: './graph.mjs:trivial' });
@@ -44,10 +59,11 @@ async function worker() {
     if (done.status !== 'success') throw new Error(JSON.stringify(done));
     w.server.forget();
   };
-  await measure(one);
-  const rate = await measure(one);
+  const pid = Number(w.child.pid);
+  await measure(one, pid);
+  const figures = await measure(one, pid);
   await w.stop();
-  return rate;
+  return figures;
 }
 
 /** @param {number} n */
@@ -55,11 +71,11 @@ function input(n) {
   return { messages: [{ role: 'user', content: `hello ${n}` }] };
 }
 
-/** @returns {Promise<number>} */
+/** @returns {Promise<Figures>} */
 function bareInChild() {
   return new Promise((resolve, reject) => {
     const child = fork(SELF, ['bare', String(runs), String(inFlight)]);
-    child.on('message', (rate) => resolve(Number(rate)));
+    child.on('message', (figures) => resolve(/** @type {Figures} */ (figures)));
     child.on('exit', (code) => code && reject(new Error(`the bare runs ended with ${code}`)));
   });
 }
@@ -68,16 +84,14 @@ function bareInChild() {
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor(list.length / 2)];
 
 if (process.argv[2] === 'bare') {
-  const rate = await bare();
-  process.send?.(rate, () => process.exit(0));
+  const figures = await bare();
+  process.send?.(figures, () => process.exit(0));
 } else {
-  const bareRates = [];
-  const workerRates = [];
-  for (let round = 0; round < rounds; round++) {
-    bareRates.push(await bareInChild());
-    workerRates.push(await worker());
-  }
-  const result = { runs, in_flight: inFlight, rounds, bare_runs_s: Math.round(median(bareRates)), worker_runs_s: Math.round(median(workerRates)) };
-  console.log(`bare ${result.bare_runs_s} runs/s, worker ${result.worker_runs_s} runs/s, ${(result.worker_runs_s / result.bare_runs_s).toFixed(2)} of bare`);
+  const pairs = [];
+  for (let round = 0; round < rounds; round++) pairs.push({ bare: await bareInChild(), worker: await worker() });
+  const of = (/** @type {'bare' | 'worker'} */ who, /** @type {'rate' | 'cpu'} */ what) => Number(median(pairs.map((pair) => pair[who][what])).toFixed(2));
+  const result = { runs, in_flight: inFlight, rounds, bare_runs_s: of('bare', 'rate'), worker_runs_s: of('worker', 'rate'), bare_cpu_ms: of('bare', 'cpu'), worker_cpu_ms: of('worker', 'cpu') };
+  console.log(`bare    ${result.bare_runs_s} runs/s  ${result.bare_cpu_ms} ms of processor a run`);
+  console.log(`worker  ${result.worker_runs_s} runs/s  ${result.worker_cpu_ms} ms of processor a run`);
   console.log(JSON.stringify(result));
 }
