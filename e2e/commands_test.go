@@ -43,7 +43,8 @@ func setup(env *testscript.Env) error {
 	env.Setenv("LISTEN", "127.0.0.1:"+strconv.Itoa(port))
 	env.Setenv("GRAPHS", shared.graphs)
 	env.Setenv("CLIENT_JS", shared.clientJS)
-	env.Setenv("PYTHON", shared.clientPy)
+	env.Setenv("CLIENT_PY", shared.clientPy)
+	env.Setenv("PYTHON", filepath.Join(shared.clientPy, "venv/bin/python"))
 	env.Setenv("SLIPWAY_DATA_DIR", data)
 	env.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
 	for _, name := range []string{"GIT_AUTHOR_NAME", "GIT_COMMITTER_NAME"} {

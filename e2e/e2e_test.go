@@ -17,7 +17,7 @@ type tools struct {
 	bin      string // directory that holds slipway
 	warm     string // a data directory whose layers and caches later installations start from
 	clientJS string // directory with node_modules of the JavaScript SDK
-	clientPy string // Python interpreter with the Python SDK
+	clientPy string // directory with a venv that holds the Python SDK
 	graphs   string // testdata/graphs
 }
 
@@ -48,20 +48,18 @@ func withTools(m *testing.M) (int, error) {
 	}); err != nil {
 		return 1, err
 	}
-	py, err := installed("testdata/clients/py", "requirements.txt", func(into string) error {
+	if shared.clientPy, err = installed("testdata/clients/py", "requirements.txt", func(into string) error {
 		if err := command(into, "python3", "-m", "venv", "venv"); err != nil {
 			return err
 		}
 		return command(into, "venv/bin/python", "-m", "pip", "install", "-q", "-r", "requirements.txt")
-	})
-	if err != nil {
+	}); err != nil {
 		return 1, err
 	}
-	shared.clientPy = filepath.Join(py, "venv/bin/python")
 	if shared.graphs, err = filepath.Abs("testdata/graphs"); err != nil {
 		return 1, err
 	}
-	shared.warm, err = filepath.Abs(filepath.Join(py, "..", "warm"))
+	shared.warm, err = filepath.Abs(filepath.Join(shared.clientPy, "..", "warm"))
 	if err != nil {
 		return 1, err
 	}
