@@ -87,6 +87,7 @@ if (process.argv[2] === 'bare') {
   const figures = await bare();
   process.send?.(figures, () => process.exit(0));
 } else {
+  /** @type {{bare: Figures, worker: Figures}[]} */
   const pairs = [];
   for (let round = 0; round < rounds; round++) pairs.push({ bare: await bareInChild(), worker: await worker() });
   const of = (/** @type {'bare' | 'worker'} */ who, /** @type {'rate' | 'cpu'} */ what) => Number(median(pairs.map((pair) => pair[who][what])).toFixed(2));
