@@ -1,0 +1,161 @@
+// Package agentapi is the HTTP face of the agent server (agent-server reference): it decodes requests, calls the engine
+// and encodes what it answers. It keeps no state and knows no rule of runs or threads.
+package agentapi
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/engine"
+)
+
+// Engine is what the API asks of the engine; Over makes one of an *engine.Engine. The methods are documented there.
+type Engine interface {
+	Health(ctx context.Context) engine.Health
+	Info() engine.Info
+
+	Assistant(ctx context.Context, id string) (agent.Assistant, error)
+	Assistants(ctx context.Context, q agent.AssistantQuery) ([]agent.Assistant, error)
+	CountAssistants(ctx context.Context, q agent.AssistantQuery) (int, error)
+
+	CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error)
+	Thread(ctx context.Context, id string) (agent.Thread, error)
+	Threads(ctx context.Context, q agent.ThreadQuery) ([]agent.Thread, error)
+	CountThreads(ctx context.Context, q agent.ThreadQuery) (int, error)
+	PatchThread(ctx context.Context, id string, metadata json.RawMessage) (agent.Thread, error)
+	DeleteThread(ctx context.Context, id string) error
+	CopyThread(ctx context.Context, id string) (agent.Thread, error)
+
+	State(ctx context.Context, q engine.StateRequest) (json.RawMessage, error)
+	History(ctx context.Context, q engine.HistoryRequest) (json.RawMessage, error)
+	UpdateState(ctx context.Context, u engine.StateUpdate) (json.RawMessage, error)
+
+	CreateRun(ctx context.Context, r engine.RunRequest) (agent.Run, error)
+	StreamRun(ctx context.Context, r engine.RunRequest) (agent.Run, Stream, error)
+	WaitRun(ctx context.Context, r engine.RunRequest) (agent.Run, Waiter, error)
+	JoinStream(ctx context.Context, threadID, runID, lastEventID string) (Stream, error)
+	Wait(ctx context.Context, threadID, runID string) (engine.Result, error)
+	Run(ctx context.Context, threadID, runID string) (agent.Run, error)
+	Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error)
+	DeleteRun(ctx context.Context, threadID, runID string) error
+	Cancel(ctx context.Context, threadID, runID string, action agent.CancelAction, reason string, wait bool) error
+	CancelMany(ctx context.Context, s engine.CancelSelection, action agent.CancelAction, reason string) error
+
+	StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error)
+}
+
+// Stream is a run's stream; Next returns io.EOF after the last frame.
+type Stream interface {
+	Next(ctx context.Context) (agent.Frame, error)
+	Close()
+}
+
+// Waiter waits for the end of a run; Result or Close must be called.
+type Waiter interface {
+	Result(ctx context.Context) (engine.Result, error)
+	Close()
+}
+
+// Config holds the settings of the API; zero values take the defaults.
+type Config struct {
+	MaxBody      int64         // HTTP_MAX_REQUEST_BODY_BYTES (300 MB)
+	AllowOrigins []string      // CORS_ALLOW_ORIGINS ("*")
+	MountPrefix  string        // MOUNT_PREFIX: "/x", or "" for none
+	Heartbeat    time.Duration // of streams and waits (5 s, reference 10.1)
+	IDs          slipway.IDs   // for x-request-id
+	Log          *slog.Logger
+}
+
+// API is the handler.
+type API struct {
+	engine Engine
+	cfg    Config
+	mux    *http.ServeMux
+	front  http.Handler
+}
+
+// New makes the handler.
+func New(e Engine, cfg Config) *API {
+	if cfg.MaxBody == 0 {
+		cfg.MaxBody = 300 << 20
+	}
+	if len(cfg.AllowOrigins) == 0 {
+		cfg.AllowOrigins = []string{"*"}
+	}
+	if cfg.Heartbeat == 0 {
+		cfg.Heartbeat = 5 * time.Second
+	}
+	a := &API{engine: e, cfg: cfg, mux: http.NewServeMux()}
+	a.routes()
+	a.front = http.StripPrefix(cfg.MountPrefix, http.HandlerFunc(a.route))
+	return a
+}
+
+// ServeHTTP answers a request.
+func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	a.identify(w, r)
+	defer a.recoverPanic(w, r)
+	if a.cors(w, r) {
+		return
+	}
+	a.front.ServeHTTP(w, r)
+}
+
+// handler is an endpoint: it answers, or returns the error to answer with.
+type handler func(w http.ResponseWriter, r *http.Request) error
+
+func (a *API) handle(pattern string, h handler) {
+	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
+		if err := h(w, r); err != nil {
+			a.fail(w, r, err)
+		}
+	})
+}
+
+func (a *API) routes() {
+	a.handle("GET /ok", a.ok)
+	a.handle("GET /info", a.info)
+
+	a.handle("POST /assistants/search", a.searchAssistants)
+	a.handle("POST /assistants/count", a.countAssistants)
+	a.handle("GET /assistants/{assistant_id}", a.getAssistant)
+
+	a.handle("POST /threads", a.createThread)
+	a.handle("POST /threads/search", a.searchThreads)
+	a.handle("POST /threads/count", a.countThreads)
+	a.handle("GET /threads/{thread_id}", a.getThread)
+	a.handle("PATCH /threads/{thread_id}", a.patchThread)
+	a.handle("DELETE /threads/{thread_id}", a.deleteThread)
+	a.handle("POST /threads/{thread_id}/copy", a.copyThread)
+	a.handle("GET /threads/{thread_id}/state", a.getState)
+	a.handle("POST /threads/{thread_id}/state", a.updateState)
+	a.handle("GET /threads/{thread_id}/state/{checkpoint_id}", a.getState)
+	a.handle("POST /threads/{thread_id}/state/checkpoint", a.postStateCheckpoint)
+	a.handle("GET /threads/{thread_id}/history", a.getHistory)
+	a.handle("POST /threads/{thread_id}/history", a.postHistory)
+
+	for _, base := range []string{"/threads/{thread_id}/runs", "/runs"} {
+		a.handle("POST "+base, a.createRun)
+		a.handle("POST "+base+"/stream", a.streamRun)
+		a.handle("POST "+base+"/wait", a.waitRun)
+		a.handle("GET "+base+"/{run_id}/stream", a.joinStream)
+	}
+	a.handle("POST /runs/batch", a.createRuns)
+	a.handle("POST /runs/cancel", a.cancelRuns)
+	a.handle("GET /threads/{thread_id}/runs", a.listRuns)
+	a.handle("GET /threads/{thread_id}/runs/{run_id}", a.getRun)
+	a.handle("DELETE /threads/{thread_id}/runs/{run_id}", a.deleteRun)
+	a.handle("GET /threads/{thread_id}/runs/{run_id}/join", a.joinRun)
+	a.handle("POST /threads/{thread_id}/runs/{run_id}/cancel", a.cancelRun)
+
+	a.handle("PUT /store/items", a.putItem)
+	a.handle("GET /store/items", a.getItem)
+	a.handle("DELETE /store/items", a.deleteItem)
+	a.handle("POST /store/items/search", a.searchItems)
+	a.handle("POST /store/namespaces", a.listNamespaces)
+}

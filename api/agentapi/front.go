@@ -1,0 +1,138 @@
+package agentapi
+
+import (
+	"errors"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/slipway-dev/slipway"
+)
+
+const exposed = "content-location, location, x-pagination-total, x-pagination-next, x-request-id"
+
+// identify echoes the client's request id or makes one.
+func (a *API) identify(w http.ResponseWriter, r *http.Request) {
+	id := r.Header.Get("X-Request-Id")
+	if id == "" && a.cfg.IDs != nil {
+		id = a.cfg.IDs()
+	}
+	if id != "" {
+		w.Header().Set("X-Request-Id", id)
+	}
+}
+
+// cors sets the headers browsers ask for and answers preflights; true means that the request is answered.
+func (a *API) cors(w http.ResponseWriter, r *http.Request) bool {
+	origin, h := r.Header.Get("Origin"), w.Header()
+	if origin == "" {
+		return false
+	}
+	switch {
+	case slices.Contains(a.cfg.AllowOrigins, "*"):
+		h.Set("Access-Control-Allow-Origin", "*")
+	case slices.Contains(a.cfg.AllowOrigins, origin):
+		h.Set("Access-Control-Allow-Origin", origin)
+		h.Set("Access-Control-Allow-Credentials", "true")
+		h.Add("Vary", "Origin")
+	}
+	h.Set("Access-Control-Expose-Headers", exposed)
+	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
+		return false
+	}
+	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, OPTIONS, HEAD")
+	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
+		h.Set("Access-Control-Allow-Headers", asked)
+	}
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
+		h.Set("Access-Control-Allow-Private-Network", "true")
+	}
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+	return true
+}
+
+// recoverPanic answers 500 for a handler that panicked; what happened stands in the log only.
+func (a *API) recoverPanic(w http.ResponseWriter, r *http.Request) {
+	p := recover()
+	if p == nil {
+		return
+	}
+	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
+		panic(p)
+	}
+	a.cfg.Log.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	writeDetail(w, http.StatusInternalServerError, "Internal server error")
+}
+
+// route dispatches; what no pattern matches is answered in JSON like every error.
+func (a *API) route(w http.ResponseWriter, r *http.Request) {
+	h, pattern := a.mux.Handler(r)
+	if pattern != "" {
+		a.mux.ServeHTTP(w, r)
+		return
+	}
+	b := &bare{header: http.Header{}}
+	h.ServeHTTP(b, r)
+	if allow := b.header.Get("Allow"); allow != "" {
+		w.Header().Set("Allow", allow)
+	}
+	writeDetail(w, b.status, map[int]string{404: "Not Found", 405: "Method Not Allowed"}[b.status])
+}
+
+// bare keeps the status and the headers of an answer and drops its body.
+type bare struct {
+	header http.Header
+	status int
+}
+
+func (b *bare) Header() http.Header         { return b.header }
+func (b *bare) Write(p []byte) (int, error) { return len(p), nil }
+func (b *bare) WriteHeader(status int)      { b.status = status }
+
+// statusOf is the one place that knows which status an error is (reference 1).
+func statusOf(code slipway.Code) int {
+	switch code {
+	case slipway.CodeInvalid:
+		return http.StatusUnprocessableEntity
+	case slipway.CodeBadRequest:
+		return http.StatusBadRequest
+	case slipway.CodeUnauthenticated:
+		return http.StatusUnauthorized
+	case slipway.CodeForbidden:
+		return http.StatusForbidden
+	case slipway.CodeNotFound:
+		return http.StatusNotFound
+	case slipway.CodeConflict, slipway.CodeStale:
+		return http.StatusConflict
+	case slipway.CodeTooLarge:
+		return http.StatusRequestEntityTooLarge
+	case slipway.CodeUnavailable:
+		return http.StatusServiceUnavailable
+	}
+	return http.StatusInternalServerError
+}
+
+// fail answers an error.
+func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
+	if r.Context().Err() != nil {
+		return // nobody is there to read it
+	}
+	status := statusOf(slipway.ErrorCode(err))
+	var e *slipway.Error
+	text := "Internal server error"
+	if status != http.StatusInternalServerError && errors.As(err, &e) {
+		text = e.Error()
+	} else {
+		a.cfg.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+	}
+	if status == http.StatusServiceUnavailable {
+		w.Header().Set("Retry-After", "1")
+	}
+	writeDetail(w, status, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+func writeDetail(w http.ResponseWriter, status int, text string) {
+	writeStatus(w, status, map[string]string{"detail": text})
+}

@@ -1,0 +1,38 @@
+package agentapi
+
+import (
+	"context"
+
+	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/engine"
+)
+
+// Over makes the API's Engine of an engine.
+func Over(e *engine.Engine) Engine { return real{e} }
+
+// real turns the engine's concrete streams and waiters into the API's.
+type real struct{ *engine.Engine }
+
+func (e real) StreamRun(ctx context.Context, r engine.RunRequest) (agent.Run, Stream, error) {
+	run, s, err := e.Engine.StreamRun(ctx, r)
+	if err != nil {
+		return run, nil, err
+	}
+	return run, s, nil
+}
+
+func (e real) WaitRun(ctx context.Context, r engine.RunRequest) (agent.Run, Waiter, error) {
+	run, w, err := e.Engine.WaitRun(ctx, r)
+	if err != nil {
+		return run, nil, err
+	}
+	return run, w, nil
+}
+
+func (e real) JoinStream(ctx context.Context, threadID, runID, lastEventID string) (Stream, error) {
+	s, err := e.Engine.JoinStream(ctx, threadID, runID, lastEventID)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

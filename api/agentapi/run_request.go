@@ -1,0 +1,196 @@
+package agentapi
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/engine"
+)
+
+// runCall is a decoded run creation: what the engine gets and what the connection does.
+type runCall struct {
+	request            engine.RunRequest
+	cancelOnDisconnect bool
+}
+
+func streamModes() []string {
+	return []string{
+		"values", "messages", "messages-tuple", "tasks", "checkpoints", "updates", "events", "debug", "custom", "tools", "lifecycle",
+	}
+}
+
+// runCall decodes the body of a run creation (reference 4.1); a route without thread makes a stateless run.
+func (a *API) runCall(w http.ResponseWriter, r *http.Request) (runCall, error) {
+	threadID, err := pathID(r, "thread_id")
+	if err != nil {
+		return runCall{}, err
+	}
+	b, err := a.body(w, r)
+	if err != nil {
+		return runCall{}, err
+	}
+	return b.run(threadID)
+}
+
+func (b *body) run(threadID string) (runCall, error) {
+	b.required("assistant_id")
+	q := engine.RunRequest{
+		AssistantID: b.text("assistant_id"), ThreadID: threadID, Stateless: threadID == "",
+		Input: b.raw("input"), Command: b.command(), Checkpoint: b.object("checkpoint"), CheckpointID: b.text("checkpoint_id"),
+		Metadata: b.object("metadata"), Config: b.config(), Context: b.object("context"),
+		InterruptBefore: b.nodes("interrupt_before"), InterruptAfter: b.nodes("interrupt_after"),
+		StreamMode: b.enums("stream_mode", streamModes()), StreamSubgraphs: b.boolean("stream_subgraphs"),
+		StreamResumable: b.boolean("stream_resumable"), FeedbackKeys: b.texts("feedback_keys"),
+		Multitask:    agent.Multitask(b.enum("multitask_strategy", "enqueue", "reject", "rollback", "interrupt", "enqueue")),
+		CreateThread: b.enum("if_not_exists", "reject", "create", "reject") == "create",
+		After:        b.after(), Durability: b.durability(), StrictResume: b.boolean("strict_resume"),
+	}
+	completion := b.enum("on_completion", "delete", "delete", "keep", "complete", "continue")
+	q.Keep = completion == "keep" || completion == "continue"
+	call := runCall{request: q, cancelOnDisconnect: b.enum("on_disconnect", "continue", "cancel", "continue") == "cancel"}
+	b.later("webhook")
+	return call, b.err()
+}
+
+// command takes `{update, resume, goto}` (reference 4.1).
+func (b *body) command() json.RawMessage {
+	raw := b.object("command")
+	if raw == nil {
+		return nil
+	}
+	c, err := parseBody(raw, append(b.at, "command")...)
+	if err != nil {
+		b.wrong("command", "must be an object, got %s", excerpt(raw))
+		return nil
+	}
+	if u := c.raw("update"); u != nil && u[0] != '{' && u[0] != '[' {
+		c.wrong("update", "must be an object or a list of pairs, got %s", excerpt(u))
+	}
+	if g := c.raw("goto"); g != nil && !strings.ContainsRune(`"{[`, rune(g[0])) {
+		c.wrong("goto", "must be a node's name, a Send or a list of them, got %s", excerpt(g))
+	}
+	b.problems = append(b.problems, c.problems...)
+	return raw
+}
+
+// config takes the run's config; langsmith_tracer is laid into it.
+func (b *body) config() json.RawMessage {
+	raw := b.object("config")
+	if raw != nil {
+		b.checkConfig(raw)
+	}
+	if tracer := b.object("langsmith_tracer"); tracer != nil && b.err() == nil {
+		return withTracer(raw, tracer)
+	}
+	return raw
+}
+
+func (b *body) checkConfig(raw json.RawMessage) {
+	c, err := parseBody(raw, append(b.at, "config")...)
+	if err != nil {
+		b.wrong("config", "must be an object, got %s", excerpt(raw))
+		return
+	}
+	c.list("tags")
+	c.integer("recursion_limit", 1, 1, math.MaxInt32)
+	c.object("configurable")
+	c.object("metadata")
+	b.problems = append(b.problems, c.problems...)
+}
+
+// withTracer sets the extra trace destination (reference 4.1); both arguments are objects or nil.
+func withTracer(config, tracer json.RawMessage) json.RawMessage {
+	var t struct {
+		Project string `json:"project_name"`
+		Example string `json:"example_id"`
+	}
+	all, configurable := map[string]json.RawMessage{}, map[string]any{}
+	_ = json.Unmarshal(tracer, &t)
+	_ = json.Unmarshal(orEmpty(config), &all)
+	keep := map[string]json.RawMessage{}
+	_ = json.Unmarshal(orEmpty(all["configurable"]), &keep)
+	for k, v := range keep {
+		configurable[k] = v
+	}
+	if t.Project != "" {
+		configurable["langsmith_project"] = t.Project
+	}
+	if t.Example != "" {
+		configurable["langsmith_example_id"] = t.Example
+	}
+	all["configurable"], _ = encode(configurable)
+	raw, _ := encode(all)
+	return raw
+}
+
+// nodes takes "*" or a list of node names.
+func (b *body) nodes(name string) json.RawMessage {
+	raw := b.raw(name)
+	switch {
+	case raw == nil:
+		return nil
+	case raw[0] == '"':
+		if s := b.text(name); s != "*" {
+			b.wrong(name, `must be "*" or a list of node names, got %q`, s)
+		}
+	default:
+		b.list(name)
+	}
+	return raw
+}
+
+// after takes after_seconds.
+func (b *body) after() time.Duration {
+	var f float64
+	if !b.take("after_seconds", "a number of seconds", &f) {
+		return 0
+	}
+	if f < 0 || f > 1e9 {
+		b.wrong("after_seconds", "must be a number of seconds from 0 to 1000000000, got %v", f)
+		return 0
+	}
+	return time.Duration(f * float64(time.Second))
+}
+
+// durability also reads the deprecated checkpoint_during.
+func (b *body) durability() string {
+	d := b.enum("durability", "", "sync", "async", "exit")
+	during := b.boolean("checkpoint_during")
+	if d != "" || b.raw("checkpoint_during") == nil {
+		return d
+	}
+	if during {
+		return "async"
+	}
+	return "exit"
+}
+
+// batch decodes the body of POST /runs/batch.
+func (a *API) batch(w http.ResponseWriter, r *http.Request) ([]runCall, error) {
+	raw, err := a.read(w, r)
+	if err != nil {
+		return nil, err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
+		return nil, slipway.Errorf(slipway.CodeInvalid, "the request body must be a list of at least one run creation")
+	}
+	calls := make([]runCall, 0, len(list))
+	for i, one := range list {
+		b, err := parseBody(one, "body", i)
+		if err != nil {
+			return nil, err
+		}
+		call, err := b.run("")
+		if err != nil {
+			return nil, err
+		}
+		calls = append(calls, call)
+	}
+	return calls, nil
+}

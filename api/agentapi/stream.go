@@ -1,0 +1,199 @@
+package agentapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/slipway-dev/slipway/agent"
+)
+
+const (
+	// batchLimit is how many frames wait for the connection; the engine's own buffer comes before.
+	batchLimit = 256
+	// writeLimit is how long a connection may take to accept what is written to it.
+	writeLimit = 2 * time.Minute
+)
+
+// streamRun answers POST …/runs/stream (reference 10).
+func (a *API) streamRun(w http.ResponseWriter, r *http.Request) error {
+	call, err := a.runCall(w, r)
+	if err != nil {
+		return err
+	}
+	run, s, err := a.engine.StreamRun(r.Context(), call.request)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	f := filter{namespaces: r.URL.Query()["namespace"]}
+	w.Header().Set("Content-Location", runURL(run, call.request.Stateless))
+	w.Header().Set("Location", f.location(run, call.request.StreamMode))
+	a.send(w, r, run, s, f, call.cancelOnDisconnect)
+	return nil
+}
+
+// joinStream answers GET …/runs/{r}/stream (reference 10.2).
+func (a *API) joinStream(w http.ResponseWriter, r *http.Request) error {
+	threadID, runID, err := runPath(r)
+	if err != nil {
+		return err
+	}
+	f := filter{modes: noEmpty(queryList(r, "stream_mode")), namespaces: r.URL.Query()["namespace"]}
+	if err := checkNames("query.stream_mode", f.modes, streamModes()); err != nil {
+		return err
+	}
+	cancel, err := queryBool(r, "cancel_on_disconnect")
+	if err != nil {
+		return err
+	}
+	s, err := a.engine.JoinStream(r.Context(), threadID, runID, r.Header.Get("Last-Event-ID"))
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	run := agent.Run{ID: runID, ThreadID: threadID}
+	if threadID != "" {
+		w.Header().Set("Location", f.location(run, f.modes))
+	}
+	a.send(w, r, run, s, f, cancel)
+	return nil
+}
+
+// filter says which frames of a run a connection gets (reference 10.2). Nil lists let everything pass.
+type filter struct{ modes, namespaces []string }
+
+func (f filter) passes(event string) bool {
+	base, namespace, _ := strings.Cut(event, "|")
+	switch base {
+	case "metadata", "error", "feedback", "end":
+		return true
+	}
+	if f.namespaces != nil && !slices.Contains(f.namespaces, namespace) {
+		return false
+	}
+	if f.modes == nil || slices.Contains(f.modes, base) {
+		return true
+	}
+	return (base == "messages" || strings.HasPrefix(base, "messages/")) &&
+		(slices.Contains(f.modes, "messages") || slices.Contains(f.modes, "messages-tuple"))
+}
+
+// location is where to reconnect with the same filters.
+func (f filter) location(run agent.Run, modes []string) string {
+	q := url.Values{}
+	for _, m := range modes {
+		q.Add("stream_mode", m)
+	}
+	for _, n := range f.namespaces {
+		q.Add("namespace", n)
+	}
+	at := runURL(run, false) + "/stream"
+	if len(q) > 0 {
+		at += "?" + q.Encode()
+	}
+	return at
+}
+
+// sse writes frames to a connection.
+type sse struct {
+	out     *bufio.Writer
+	control *http.ResponseController
+	err     error
+}
+
+func (s *sse) frame(f agent.Frame) {
+	s.put("event: ", f.Event, "\ndata: ")
+	_, _ = s.out.Write(orNull(f.Data))
+	if f.ID != "" {
+		s.put("\nid: ", f.ID)
+	}
+	s.put("\n\n")
+}
+
+func (s *sse) put(parts ...string) {
+	for _, p := range parts {
+		_, _ = s.out.WriteString(p) // bufio keeps the first error for Flush
+	}
+}
+
+func (s *sse) flush() {
+	_ = s.control.SetWriteDeadline(time.Now().Add(writeLimit))
+	if s.err = s.out.Flush(); s.err == nil {
+		s.err = s.control.Flush()
+	}
+}
+
+// send writes a stream to the end. Frames that are ready together go out together; a heartbeat goes out in between.
+func (a *API) send(w http.ResponseWriter, r *http.Request, run agent.Run, s Stream, f filter, cancel bool) {
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Accel-Buffering", "no")
+	w.WriteHeader(http.StatusOK)
+	out := &sse{out: bufio.NewWriterSize(w, 32<<10), control: http.NewResponseController(w)}
+	out.flush()
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	frames, failed := pump(ctx, s)
+	tick := time.NewTicker(a.cfg.Heartbeat)
+	defer tick.Stop()
+	for out.err == nil {
+		select {
+		case frame, ok := <-frames:
+			if !ok {
+				a.endStream(r, run, <-failed, cancel)
+				return
+			}
+			if f.passes(frame.Event) {
+				out.frame(frame)
+			}
+			if len(frames) == 0 {
+				out.flush()
+			}
+		case <-tick.C:
+			out.put(": heartbeat\n\n")
+			out.flush()
+		}
+	}
+	a.disconnected(r, run, cancel)
+}
+
+// pump reads the stream ahead of the connection. The channel is closed at the end; then failed tells why.
+func pump(ctx context.Context, s Stream) (frames chan agent.Frame, failed chan error) {
+	frames, failed = make(chan agent.Frame, batchLimit), make(chan error, 1)
+	go func() {
+		defer close(frames)
+		for {
+			f, err := s.Next(ctx)
+			if err != nil {
+				failed <- err
+				return
+			}
+			select {
+			case frames <- f:
+			case <-ctx.Done():
+				failed <- ctx.Err()
+				return
+			}
+		}
+	}()
+	return frames, failed
+}
+
+// endStream closes the connection; a stream that ended early has no `end` frame and the client connects again.
+func (a *API) endStream(r *http.Request, run agent.Run, err error, cancel bool) {
+	switch {
+	case errors.Is(err, io.EOF):
+	case r.Context().Err() != nil:
+		a.disconnected(r, run, cancel)
+	default:
+		a.cfg.Log.Info("stream ended early", "run_id", run.ID, "error", err)
+	}
+}
