@@ -61,6 +61,10 @@ func newEngine(db *sql.DB) (*engine, error) {
 	if e.writer, err = openConn(db); err != nil {
 		return nil, err
 	}
+	// Another process may write all the time: asking often finds the moment between two of its commits.
+	if err := e.writer.do("PRAGMA busy_timeout = 3"); err != nil {
+		return nil, err
+	}
 	for range maxReaders {
 		r, err := openConn(db)
 		if err != nil {
@@ -162,7 +166,7 @@ func (e *engine) take() []*op {
 
 // commit applies a group until it is committed; another process that holds the database only delays it.
 func (e *engine) commit(group []*op) {
-	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+	for pause := time.Millisecond; ; pause = min(2*pause, 4*time.Millisecond) {
 		err := e.apply(group)
 		if err == nil {
 			return

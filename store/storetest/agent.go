@@ -97,7 +97,7 @@ func put(s agent.Store, f agent.Fence, thread, id, parent, version, value string
 
 func threads(t *testing.T, s agent.Store) {
 	ctx := context.Background()
-	made, err := s.CreateThread(ctx, agent.Thread{ID: "t", Metadata: raw(`{"a":{"b":[1,2]},"k":"v"}`), CreatedAt: startTime(), UpdatedAt: start}, false)
+	made, err := s.CreateThread(ctx, agent.Thread{ID: "t", Metadata: raw(`{"a":{"b":[1,2]},"k":"v"}`), CreatedAt: startTime(), UpdatedAt: startTime()}, false)
 	must(t, err)
 	equal(t, "status", made.Status, agent.ThreadIdle)
 	_, err = s.CreateThread(ctx, agent.Thread{ID: "t"}, false)

@@ -52,7 +52,7 @@ func checkpoints(t *testing.T, s agent.Store) {
 	equal(t, "writes", got, "yab")
 	list, err := s.Checkpoints(ctx, agent.CheckpointQuery{ThreadID: "t", Filter: raw(`{"tags":["b"]}`), Before: "2"})
 	must(t, err)
-	equal(t, "listed", fmt.Sprint(len(list), list[0].ID), "1 1")
+	equal(t, "listed", fmt.Sprintf("%d %s", len(list), list[0].ID), "1 1")
 	must(t, s.CopyCheckpoints(ctx, "t", "u"))
 	must(t, s.PruneCheckpoints(ctx, []string{"u"}, true))
 	list, err = s.Checkpoints(ctx, agent.CheckpointQuery{ThreadID: "u"})
