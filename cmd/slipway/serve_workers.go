@@ -1,0 +1,96 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/worker/supervise"
+	"github.com/slipway-dev/slipway/workers"
+)
+
+// programs says how to start the workers of the bundle's languages.
+func (s agentServer) programs() ([]supervise.Program, error) {
+	installed, err := workers.Install(filepath.Join(s.options.data, "workers"))
+	if err != nil {
+		return nil, err
+	}
+	var list []supervise.Program
+	for _, language := range []slipway.Language{slipway.Python, slipway.Node} {
+		graphs := s.graphsOf(language)
+		if len(graphs) == 0 {
+			continue
+		}
+		p := supervise.Program{
+			Language: language, Dir: filepath.Join(s.options.bundle, filepath.FromSlash(s.bundle.Dir)), Env: s.environment(),
+			Graphs: graphs, Workers: s.settings.workers, Slots: s.settings.slots,
+		}
+		if err := s.start(&p, installed); err != nil {
+			return nil, err
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+// start fills in the command.
+func (s agentServer) start(p *supervise.Program, installed workers.Installed) error {
+	switch {
+	case p.Language == slipway.Python && s.bundle.Python != nil:
+		var env []string
+		p.Argv, env = installed.Python(*s.bundle.Python, s.options.bundle)
+		p.Env = append(p.Env, env...)
+	case p.Language == slipway.Node && s.bundle.Node != nil:
+		p.Argv = installed.Node(*s.bundle.Node, s.options.bundle)
+	default:
+		return fmt.Errorf("the bundle has %s graphs but does not say how to start their worker; build it again", p.Language)
+	}
+	return nil
+}
+
+func (s agentServer) graphsOf(language slipway.Language) map[string]string {
+	graphs := map[string]string{}
+	for id, g := range s.bundle.Graphs {
+		if g.Language == language {
+			graphs[id] = g.Spec
+		}
+	}
+	return graphs
+}
+
+// environment is the bundle's env below this process's own environment, which holds the deployment's secrets.
+func (s agentServer) environment() []string {
+	own := os.Environ()
+	set := map[string]bool{}
+	for _, kv := range own {
+		name, _, _ := strings.Cut(kv, "=")
+		set[name] = true
+	}
+	for name, value := range s.bundle.Env {
+		if !set[name] {
+			own = append(own, name+"="+value)
+		}
+	}
+	return own
+}
+
+// workerLines writes what user code prints and what workers say to the log.
+func workerLines(log *slog.Logger) func(supervise.Line) {
+	levels := map[string]slog.Level{
+		"debug": slog.LevelDebug, "warning": slog.LevelWarn, "warn": slog.LevelWarn, "error": slog.LevelError, "critical": slog.LevelError,
+	}
+	return func(l supervise.Line) {
+		attrs := []slog.Attr{slog.String("logger", l.Logger), slog.String("worker", l.WorkerID)}
+		if l.RunID != "" {
+			attrs = append(attrs, slog.String("run_id", l.RunID))
+		}
+		if l.ThreadID != "" {
+			attrs = append(attrs, slog.String("thread_id", l.ThreadID))
+		}
+		log.LogAttrs(context.Background(), levels[strings.ToLower(l.Level)], l.Text, attrs...)
+	}
+}
