@@ -1,0 +1,39 @@
+package slipway
+
+import "context"
+
+// SourceFetcher brings the source of a build into a directory. Implementations are safe for concurrent use.
+type SourceFetcher interface {
+	// Fetch fills the empty directory dir with the source of job and returns the commit, "" where there is none. It ends
+	// with ctx, leaving no process behind; log takes one line of progress. An error is a sentence a user can act on.
+	Fetch(ctx context.Context, job BuildJob, dir string, log func(line string)) (commit string, err error)
+}
+
+// Toolchain installs what the graphs of one language need. Implementations are safe for concurrent use.
+type Toolchain interface {
+	// Prepare installs the project's dependencies, sharing them with other bundles of the same dependencies. It ends with
+	// ctx, leaving no process behind; log takes the installers' lines as they come.
+	Prepare(ctx context.Context, p Project, log func(line string)) (Prepared, error)
+}
+
+// Project is an unpacked source that is to become a bundle.
+type Project struct {
+	Bundle string // absolute path of the bundle being made; the source lies in its directory "app"
+	Dir    string // directory of the graph configuration below app, with slashes; "." = app itself
+	// Dependencies of the configuration: "." and "./…" are local directories, the others pip requirements.
+	Dependencies   []string
+	PipConfigFile  string // relative to Dir; "" = none
+	PythonVersion  string // major.minor
+	NodeVersion    string // major
+	TypeScript     bool   // a graph is written in TypeScript
+	InstallCommand string
+	BuildCommand   string
+}
+
+// Prepared says how to start the workers of a prepared project.
+type Prepared struct {
+	Python *PythonBundle
+	Node   *NodeBundle
+	// Key names everything that was installed from outside; it is part of the artifact's digest.
+	Key string
+}
