@@ -286,3 +286,12 @@ func TestAPanicIsAnsweredWithoutItsText(t *testing.T) {
 		t.Errorf("got %d %s, want 500 %s", w.Code, got, want)
 	}
 }
+
+func TestAnEmptyFilterFiltersNothing(t *testing.T) {
+	t.Parallel()
+	f := &fake{frames: []agent.Frame{{Event: "custom", Data: json.RawMessage(`1`)}}}
+	w := send(t, f, "GET", "/threads/"+thread+"/runs/"+runID+"/stream?stream_mode=", "")
+	if got, want := w.Body.String(), "event: custom\ndata: 1\n\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

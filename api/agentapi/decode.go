@@ -303,7 +303,11 @@ func queryList(r *http.Request, name string) []string {
 
 // noEmpty drops empty names, as a query without value yields.
 func noEmpty(list []string) []string {
-	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
+	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
+	if len(list) == 0 {
+		return nil // the Python SDK sends `stream_mode=` for "no filter"
+	}
+	return list
 }
 
 // checkNames refuses names that are not allowed.

@@ -66,7 +66,7 @@ func (a *API) joinStream(w http.ResponseWriter, r *http.Request) error {
 	return nil
 }
 
-// filter says which frames of a run a connection gets (reference 10.2). Nil lists let everything pass.
+// filter says which frames of a run a connection gets (reference 10.2). No modes and nil namespaces let everything pass.
 type filter struct{ modes, namespaces []string }
 
 func (f filter) passes(event string) bool {
@@ -78,7 +78,7 @@ func (f filter) passes(event string) bool {
 	if f.namespaces != nil && !slices.Contains(f.namespaces, namespace) {
 		return false
 	}
-	if f.modes == nil || slices.Contains(f.modes, base) {
+	if len(f.modes) == 0 || slices.Contains(f.modes, base) {
 		return true
 	}
 	return (base == "messages" || strings.HasPrefix(base, "messages/")) &&
