@@ -1,0 +1,93 @@
+package builder
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/graphconfig"
+)
+
+// readConfig finds and parses the graph configuration; at is its path below app.
+func readConfig(app, wanted string) (c graphconfig.Config, at string, err error) {
+	names := graphconfig.FileNames()
+	if wanted != "" {
+		names = []string{path.Clean(wanted)}
+	}
+	root, err := os.OpenRoot(app)
+	if err != nil {
+		return c, "", fmt.Errorf("read configuration: %w", err)
+	}
+	defer root.Close()
+	for _, name := range names {
+		raw, err := root.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return c, "", slipway.Errorf(slipway.CodeInvalid, "the graph configuration %q cannot be read: %w", name, err)
+		}
+		if c, err = graphconfig.Parse(raw); err != nil {
+			return c, "", slipway.Errorf(slipway.CodeInvalid, "the graph configuration %s is not valid: %w", name, err)
+		}
+		return c, name, nil
+	}
+	return c, "", slipway.Errorf(slipway.CodeInvalid, "the source has no graph configuration %s: add it, or correct agentgraph_config_path%s", strings.Join(names, " or "), meant(app, names[0]))
+}
+
+// checkFiles checks that the files the configuration names exist and reads its .env file.
+func checkFiles(app, at string, c graphconfig.Config) (map[string]string, error) {
+	root, err := os.OpenRoot(app)
+	if err != nil {
+		return nil, fmt.Errorf("check files: %w", err)
+	}
+	defer root.Close()
+	for _, id := range c.IDs() {
+		file, ok := c.Graphs[id].File()
+		if !ok {
+			continue
+		}
+		if info, err := root.Stat(path.Join(path.Dir(at), file)); err != nil || info.IsDir() {
+			return nil, slipway.Errorf(slipway.CodeInvalid, "%s: graphs.%s names the file %q, which the source does not have: correct the path%s", at, id, file, meant(app, path.Join(path.Dir(at), file)))
+		}
+	}
+	for _, dep := range c.Dependencies {
+		if !strings.HasPrefix(dep, ".") {
+			continue
+		}
+		if info, err := root.Stat(path.Join(path.Dir(at), dep)); err != nil || !info.IsDir() {
+			return nil, slipway.Errorf(slipway.CodeInvalid, "%s: dependencies names the directory %q, which the source does not have: correct the path", at, dep)
+		}
+	}
+	if c.Env.File == "" {
+		return nil, nil
+	}
+	raw, err := root.ReadFile(path.Join(path.Dir(at), c.Env.File))
+	if err != nil {
+		return nil, slipway.Errorf(slipway.CodeInvalid, "%s: env names the file %q, which the source does not have: add it or remove env", at, c.Env.File)
+	}
+	return graphconfig.ParseEnvFile(string(raw))
+}
+
+// meant suggests a file of the source with a similar name.
+func meant(app, wanted string) string {
+	var files []string
+	_ = filepath.WalkDir(app, func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() && (e.Name() == "node_modules" || e.Name() == ".git") {
+			return fs.SkipDir
+		}
+		if rel, err := filepath.Rel(app, name); err == nil && !e.IsDir() {
+			files = append(files, filepath.ToSlash(rel))
+		}
+		return nil
+	})
+	if near := graphconfig.Nearest(wanted, files); near != "" {
+		return fmt.Sprintf("; did you mean %q?", near)
+	}
+	return ""
+}
