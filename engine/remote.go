@@ -131,18 +131,23 @@ func (e *Engine) heardJoin(n note) {
 func (t *track) share() {
 	t.mu.Lock()
 	t.shared = true
-	last := t.flushing
-	if t.flushing == nil {
-		t.flushLocked()
-		last = t.flushing
-	}
 	t.mu.Unlock()
 	go func() {
-		if last != nil {
-			<-last
-		}
+		t.awaitFlush() // the batch that is under way
+		t.awaitFlush() // and the one that held what waited behind it
 		t.e.say(topicFrames+t.runID, note{RunID: t.runID})
 	}()
+}
+
+// awaitFlush waits for the batch of frames that is under way, starting one if some are waiting.
+func (t *track) awaitFlush() {
+	t.mu.Lock()
+	t.flushLocked()
+	last := t.flushing
+	t.mu.Unlock()
+	if last != nil {
+		<-last
+	}
 }
 
 func (e *Engine) heardEnd(n note) {
