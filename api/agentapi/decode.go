@@ -303,11 +303,7 @@ func queryList(r *http.Request, name string) []string {
 
 // noEmpty drops empty names, as a query without value yields.
 func noEmpty(list []string) []string {
-	list = slices.DeleteFunc(list, func(s string) bool { return s == "" })
-	if len(list) == 0 {
-		return nil // the Python SDK sends `stream_mode=` for "no filter"
-	}
-	return list
+	return slices.DeleteFunc(list, func(s string) bool { return s == "" })
 }
 
 // checkNames refuses names that are not allowed.
