@@ -17,12 +17,27 @@ import (
 var version = "dev"
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, cancel := context.WithCancelCause(context.Background())
+	go awaitSignals(cancel)
 	if err := command().ExecuteContext(ctx); err != nil {
 		fmt.Fprintln(os.Stderr, "slipway:", cli.Message(err))
 		os.Exit(1)
 	}
+}
+
+// stopped is the cause of a context that a signal ended.
+type stopped struct{ signal os.Signal }
+
+// Error names the signal.
+func (s stopped) Error() string { return "stopped by signal " + s.signal.String() }
+
+// awaitSignals ends the context on the first signal and the process on the second.
+func awaitSignals(cancel context.CancelCauseFunc) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	cancel(stopped{<-signals})
+	<-signals
+	os.Exit(130)
 }
 
 // command is the tree of all commands.

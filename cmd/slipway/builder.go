@@ -1,0 +1,32 @@
+package main
+
+import (
+	"log/slog"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/builder"
+	"github.com/slipway-dev/slipway/source/git"
+	"github.com/slipway-dev/slipway/source/tarball"
+	"github.com/slipway-dev/slipway/source/template"
+	"github.com/slipway-dev/slipway/templates"
+	"github.com/slipway-dev/slipway/toolchain/node"
+	"github.com/slipway-dev/slipway/toolchain/python"
+)
+
+// openBuilder puts together the builder of this machine.
+func openBuilder(where installation, s upSettings, queue slipway.BuildQueue, blobs slipway.Blob, log *slog.Logger) *builder.Builder {
+	return builder.New(builder.Config{Root: where.dir, Owner: newID(), Concurrency: s.builds}, builder.Deps{
+		Queue: queue,
+		Fetchers: map[slipway.Source]slipway.SourceFetcher{
+			slipway.SourceGithost:          git.New(git.Config{AllowFile: len(s.allowFileRepos) > 0}),
+			slipway.SourceInternalSource:   tarball.New(blobs, tarball.Limits{}),
+			slipway.SourceInternalTemplate: template.New(templates.FS),
+		},
+		Toolchains: map[slipway.Language]slipway.Toolchain{
+			slipway.Node:   node.Toolchain{Root: where.dir},
+			slipway.Python: python.Toolchain{Root: where.dir},
+		},
+		Clock: now,
+		Log:   log,
+	})
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/api/controlapi"
+	"github.com/slipway-dev/slipway/blob/dir"
+	"github.com/slipway-dev/slipway/builder"
+	"github.com/slipway-dev/slipway/cli"
+	"github.com/slipway-dev/slipway/control"
+	"github.com/slipway-dev/slipway/gateway"
+	"github.com/slipway-dev/slipway/listener"
+	"github.com/slipway-dev/slipway/runtime/process"
+	"github.com/slipway-dev/slipway/seal"
+	"github.com/slipway-dev/slipway/store/sqlite"
+)
+
+const (
+	// stopLimit is how long running runs may take to end when everything is stopped; what is not done then is resumed
+	// at the next start.
+	stopLimit = 5 * time.Second
+	// closeLimit bounds the closing of open connections.
+	closeLimit = 2 * time.Second
+)
+
+// platform is everything `slipway up` runs in one process.
+type platform struct {
+	url         string
+	credentials cli.Credentials
+	log         *slog.Logger
+
+	store    *sqlite.ControlStore
+	control  *control.Service
+	builder  *builder.Builder
+	listener *listener.Listener
+	runtime  *process.Runtime
+	gateway  *gateway.Gateway
+	server   *http.Server
+	socket   net.Listener
+}
+
+// openPlatform puts the parts together; nothing runs yet.
+func openPlatform(ctx context.Context, where installation, s upSettings, l net.Listener) (*platform, error) {
+	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+	p := &platform{url: "http://" + reachable(l.Addr()), log: log, socket: l}
+	key, err := seal.OpenFile(where.path("master.key"))
+	if err != nil {
+		return nil, err
+	}
+	if p.store, err = sqlite.OpenControl(where.path("control.db")); err != nil {
+		return nil, err
+	}
+	blobs, err := dir.Open(where.path("blobs"))
+	if err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
+	p.control = control.New(control.Config{BaseURL: p.url, UploadKey: key.Derive("upload urls")}, control.Deps{
+		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: log,
+	})
+	if err := p.bootstrap(ctx, where); err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
+	if err := p.wire(where, s, blobs); err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
+	return p, nil
+}
+
+// wire makes the data plane and the doors.
+func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) error {
+	var err error
+	if p.runtime, err = openRuntime(where, p.control.AppendLogs, p.log); err != nil {
+		return err
+	}
+	p.builder = openBuilder(where, s, p.control, blobs, p.log)
+	p.gateway = gateway.New(gateway.Config{}, p.log)
+	p.listener = listener.New(p.control, p.runtime, p.gateway, listener.Config{}, now, p.log)
+	mux := http.NewServeMux()
+	mux.Handle("/d/", p.gateway)
+	mux.Handle("/", controlapi.New(p.control, controlapi.Config{BaseURL: p.url, Version: version, Log: p.log}))
+	p.server = &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
+		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
+	}
+	return nil
+}
+
+// bootstrap makes the first tenant and key, and keeps the credentials file true.
+func (p *platform) bootstrap(ctx context.Context, where installation) error {
+	first, err := p.control.Bootstrap(ctx)
+	if err != nil {
+		return err
+	}
+	c, err := cli.ReadCredentials(where.dir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	switch {
+	case first.Key != "":
+		c.APIKey = first.Key
+	case c.APIKey == "":
+		if c.APIKey, err = p.control.IssueKey(ctx, first.TenantID, slipway.RoleAdmin); err != nil {
+			return err
+		}
+	}
+	c.URL, c.TenantID = p.url, first.TenantID
+	p.credentials = c
+	return where.saveCredentials(c)
+}
+
+// run serves until ctx ends. Ctrl-C stops the agent servers too; after SIGTERM they go on.
+func (p *platform) run(ctx context.Context) error {
+	if err := p.control.Recover(ctx); err != nil {
+		return err
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(p.serve)
+	group.Go(func() error {
+		err := p.work(ctx)
+		if by := (stopped{}); errors.As(context.Cause(ctx), &by) && by.signal == os.Interrupt {
+			p.stopWorkloads()
+		}
+		return errors.Join(err, p.shutdown())
+	})
+	if err := group.Wait(); err != nil && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
+
+// work runs the loops until ctx ends; when it returns nobody starts anything any more.
+func (p *platform) work(ctx context.Context) error {
+	loops, ctx := errgroup.WithContext(ctx)
+	loops.Go(func() error { return p.listener.Run(ctx) })
+	loops.Go(func() error { return p.builder.Run(ctx) })
+	return loops.Wait()
+}
+
+func (p *platform) serve() error {
+	if err := p.server.Serve(p.socket); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}
+
+func (p *platform) stopWorkloads() {
+	ctx, cancel := context.WithTimeout(context.Background(), stopLimit)
+	defer cancel()
+	if err := p.runtime.Stop(ctx); err != nil {
+		p.log.Warn("an agent server did not stop cleanly", "error", err)
+	}
+}
+
+// shutdown closes the door; streams that are still open are cut.
+func (p *platform) shutdown() error {
+	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
+	defer cancel()
+	if err := p.server.Shutdown(ctx); err != nil {
+		return p.server.Close()
+	}
+	return nil
+}
+
+func (p *platform) close() {
+	p.runtime.Close()
+	p.gateway.Close()
+	if err := p.store.Close(); err != nil {
+		p.log.Warn("the database was not closed cleanly", "error", err)
+	}
+}
+
+// reachable turns the address of a listener into one that a client on this machine can use.
+func reachable(addr net.Addr) string {
+	tcp, ok := addr.(*net.TCPAddr)
+	if !ok || !tcp.IP.IsUnspecified() {
+		return addr.String()
+	}
+	return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
+}
+
+// now is the clock of this process.
+func now() time.Time { return time.Now().UTC() }
+
+// newID makes a UUIDv7.
+func newID() string { return uuid.Must(uuid.NewV7()).String() }
