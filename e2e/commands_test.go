@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -132,12 +133,11 @@ func up(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Fatalf("slipway up does not answer at %s", ts.Getenv("URL"))
 }
 
+// environ is the machine's environment, as an operator would have it, with the scenario's own home.
 func environ(ts *testscript.TestScript) []string {
-	var env []string
-	for _, name := range []string{"PATH", "HOME", "npm_config_cache", "GIT_CONFIG_GLOBAL", "TMPDIR"} {
-		if v := ts.Getenv(name); v != "" {
-			env = append(env, name+"="+v)
-		}
+	env := slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "SLIPWAY_") })
+	for _, name := range []string{"PATH", "HOME", "npm_config_cache", "GIT_CONFIG_GLOBAL"} {
+		env = append(env, name+"="+ts.Getenv(name))
 	}
 	return env
 }

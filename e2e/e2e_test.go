@@ -59,11 +59,45 @@ func withTools(m *testing.M) (int, error) {
 	if shared.graphs, err = filepath.Abs("testdata/graphs"); err != nil {
 		return 1, err
 	}
-	shared.warm, err = filepath.Abs(filepath.Join(shared.clientPy, "..", "warm"))
-	if err != nil {
+	if shared.warm, err = warmed(); err != nil {
 		return 1, err
 	}
 	return m.Run(), nil
+}
+
+// warmed returns a data directory, kept in the user's cache, in which the graphs of both languages were deployed once.
+func warmed() (string, error) {
+	sum := sha256.New()
+	for _, name := range []string{"js/package-lock.json", "py/requirements.txt"} {
+		raw, err := os.ReadFile(filepath.Join(shared.graphs, name))
+		if err != nil {
+			return "", err
+		}
+		sum.Write(raw)
+	}
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	dir := filepath.Join(cache, "slipway-e2e", "warm-"+hex.EncodeToString(sum.Sum(nil)[:8]))
+	if _, err := os.Stat(filepath.Join(dir, ".ready")); err == nil {
+		return dir, nil
+	}
+	slipway := filepath.Join(shared.bin, "slipway")
+	port, err := freePort()
+	if err != nil {
+		return "", err
+	}
+	if err := command(".", slipway, "up", "--detach", "--no-example", "--data-dir", dir, "--listen", fmt.Sprint("127.0.0.1:", port)); err != nil {
+		return "", err
+	}
+	defer stopEverything(dir)
+	for _, language := range []string{"js", "py"} {
+		if err := command(".", slipway, "deploy", filepath.Join(shared.graphs, language), "--data-dir", dir); err != nil {
+			return "", err
+		}
+	}
+	return dir, os.WriteFile(filepath.Join(dir, ".ready"), nil, 0o644)
 }
 
 // installed copies a client project into the user's cache and installs it there, once for each content of its lock file.
