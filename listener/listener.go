@@ -56,15 +56,22 @@ type Listener struct {
 	actors  map[string]*actor
 	orphans map[string]bool // found by Recover, not yet seen in a desired state
 	reread  context.CancelFunc
+
+	synced   chan struct{}
+	syncOnce sync.Once
 }
 
 // New returns a Listener that does nothing until Run.
 func New(feed slipway.Feed, rt slipway.Runtime, router slipway.Router, cfg Config, clock slipway.Clock, log *slog.Logger) *Listener {
 	return &Listener{
 		feed: feed, runtime: rt, router: router, cfg: cfg.withDefaults(), now: clock, log: log,
-		actors: map[string]*actor{}, orphans: map[string]bool{},
+		actors: map[string]*actor{}, orphans: map[string]bool{}, synced: make(chan struct{}),
 	}
 }
+
+// Synced is closed once the router knows every deployment of the first desired state. Before that nobody can say that a
+// deployment does not exist.
+func (l *Listener) Synced() <-chan struct{} { return l.synced }
 
 // Run recovers what the runtime still runs and then reconciles until ctx ends. It returns nil then; workloads live on.
 func (l *Listener) Run(ctx context.Context) error {
@@ -148,8 +155,12 @@ func (l *Listener) spread(ctx context.Context, group *errgroup.Group, state slip
 	wanted := map[string]bool{}
 	for _, d := range state.Deployments {
 		wanted[d.DeploymentID] = true
+		if l.actors[d.DeploymentID] == nil && !d.Deleted {
+			l.router.Route(d.Name, d.DeploymentID, "", "")
+		}
 		l.actorOf(ctx, group, d.DeploymentID).want(d)
 	}
+	l.syncOnce.Do(func() { close(l.synced) })
 	for id := range l.orphans {
 		if !wanted[id] {
 			l.actorOf(ctx, group, id)

@@ -35,8 +35,15 @@ func (i installation) prepare() error {
 	return nil
 }
 
+// lockPatience is how long `slipway up` waits for a platform that is just ending: the kernel gives a killed process's lock
+// back only when the last of its threads is gone.
+const lockPatience = time.Second
+
 // lock takes the data directory for this process; the kernel gives it back however the process ends.
 func (i installation) lock() (*os.File, error) {
+	if i.held() {
+		i.awaitReleased(lockPatience)
+	}
 	f, err := os.OpenFile(i.path("lock"), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("cannot open the lock of %s: %w", i.dir, err)

@@ -88,13 +88,25 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	p.gateway = gateway.New(gateway.Config{}, p.log)
 	p.listener = listener.New(p.control, p.runtime, p.gateway, listener.Config{}, now, p.log)
 	mux := http.NewServeMux()
-	mux.Handle("/d/", p.gateway)
+	mux.Handle("/d/", p.whenSynced(p.gateway))
 	mux.Handle("/", controlapi.New(p.control, controlapi.Config{BaseURL: p.url, Version: version, Log: p.log}))
 	p.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
 	}
 	return nil
+}
+
+// whenSynced lets requests wait until the gateway knows which deployments there are; that is at once but for the first
+// moment after a start.
+func (p *platform) whenSynced(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-p.listener.Synced():
+			next.ServeHTTP(w, r)
+		case <-r.Context().Done():
+		}
+	})
 }
 
 // bootstrap makes the first tenant and key, and keeps the credentials file true.
