@@ -1,26 +1,31 @@
-// Package git fetches sources with the git command line, hardened.
+// Package git fetches sources with the git command line, hardened: no prompts, no hooks, no protocols but https and ssh
+// (and file where the operator allows it), bounded in time and size.
 package git
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
-	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/slipway-dev/slipway"
 )
 
-// Config says what may be fetched.
+// Config says what may be fetched and how much of it.
 type Config struct {
-	AllowFile bool          // the operator lets file:// and local paths be cloned
-	Timeout   time.Duration // 0 = 5 minutes
+	// FileRoots are the directories below which file:// repositories may be fetched (setting --allow-file-repos).
+	FileRoots []string
+	Timeout   time.Duration // of one fetch with its submodules; 0 = 5 minutes
+	MaxBytes  int64         // of the repository and its files on disk; 0 = 2 GiB
 }
+
+// depthLimit is how deep submodules may nest.
+const depthLimit = 8
 
 // Fetcher fetches git repositories.
 type Fetcher struct{ cfg Config }
@@ -32,94 +37,166 @@ func New(cfg Config) *Fetcher {
 	if cfg.Timeout == 0 {
 		cfg.Timeout = 5 * time.Minute
 	}
+	if cfg.MaxBytes == 0 {
+		cfg.MaxBytes = 2 << 30
+	}
 	return &Fetcher{cfg: cfg}
 }
 
-// Fetch implements slipway.SourceFetcher: a shallow fetch of one commit, with submodules and without the repository.
+// Fetch implements slipway.SourceFetcher: a shallow fetch of one commit with its submodules, without the repository's
+// history. Credentials come from where git and ssh of the operator's account find them (~/.netrc, ~/.ssh).
 func (f *Fetcher) Fetch(ctx context.Context, job slipway.BuildJob, dir string, log func(string)) (string, error) {
-	if err := f.allowed(job.RepoURL); err != nil {
-		return "", err
-	}
-	ctx, cancel := context.WithTimeout(ctx, f.cfg.Timeout)
-	defer cancel()
-	ref := job.RepoRef
-	switch {
-	case job.CommitSHA != "":
-		ref = job.CommitSHA
-	case ref == "":
-		ref = "HEAD"
-	case !strings.HasPrefix(ref, "refs/"):
-		ref = "refs/heads/" + ref
-	}
-	log("fetching " + ref)
-	if _, err := f.git(ctx, dir, "init", "--quiet"); err != nil {
-		return "", err
-	}
-	if _, err := f.git(ctx, dir, "fetch", "--quiet", "--depth=1", "--no-tags", "--end-of-options", job.RepoURL, ref); err != nil {
-		return "", slipway.Errorf(slipway.CodeBadRequest, "%s of the repository cannot be fetched: check repo_url and repo_ref: %w", ref, err)
-	}
-	if _, err := f.git(ctx, dir, "checkout", "--quiet", "--detach", "FETCH_HEAD"); err != nil {
-		return "", err
-	}
-	commit, err := f.git(ctx, dir, "rev-parse", "HEAD")
+	from, err := f.address(job.RepoURL)
 	if err != nil {
 		return "", err
 	}
-	if _, err := os.Stat(filepath.Join(dir, ".gitmodules")); err == nil {
-		if err := f.submodules(ctx, dir, job.RepoURL); err != nil {
-			return "", err
-		}
+	what, err := refOf(job)
+	if err != nil {
+		return "", err
 	}
-	return strings.TrimSpace(commit), os.RemoveAll(filepath.Join(dir, ".git"))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.cfg.Timeout, slipway.Errorf(slipway.CodeUnavailable,
+		"fetching %s took longer than %s", from.shown, f.cfg.Timeout))
+	defer cancel()
+	repo := checkout{cfg: f.cfg, dir: dir, from: from, log: log}
+	log(fmt.Sprintf("fetching %s of %s", what, from.shown))
+	if err := repo.fetch(ctx, what); err != nil {
+		return "", err
+	}
+	commit, err := repo.git(ctx, "rev-parse", "HEAD")
+	if err != nil {
+		return "", err
+	}
+	if err := repo.submodules(ctx, depthLimit); err != nil {
+		return "", err
+	}
+	if usesLFS(dir) {
+		log("the repository keeps files in Git LFS, which is not fetched: those files hold pointers")
+	}
+	return strings.TrimSpace(commit), forget(dir)
 }
 
-func (f *Fetcher) submodules(ctx context.Context, dir, origin string) error {
-	if _, err := f.git(ctx, dir, "remote", "add", "origin", origin); err != nil {
+// checkout is a working tree on its way.
+type checkout struct {
+	cfg  Config
+	dir  string
+	from address
+	log  func(string)
+}
+
+func (c checkout) fetch(ctx context.Context, what ref) error {
+	if _, err := c.git(ctx, "init", "--quiet"); err != nil {
 		return err
 	}
-	_, err := f.git(ctx, dir, "submodule", "update", "--quiet", "--init", "--recursive", "--depth=1")
+	if _, err := c.git(ctx, "remote", "add", "origin", "--", c.from.url); err != nil {
+		return err
+	}
+	_, err := c.git(ctx, "fetch", "--quiet", "--depth=1", "--no-tags", "--no-recurse-submodules", "origin", what.spec)
+	target := "FETCH_HEAD"
+	if err != nil && what.commit && ctx.Err() == nil { // a host that gives no single commits: fetch all and look for it
+		_, err = c.git(ctx, "fetch", "--quiet", "--no-recurse-submodules", "origin", "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*")
+		if target = what.spec; err == nil {
+			_, err = c.git(ctx, "cat-file", "-e", what.spec+"^{commit}")
+			if err != nil {
+				err = &failure{text: "couldn't find remote ref " + what.spec}
+			}
+		}
+	}
+	if err != nil {
+		return c.explain(ctx, what, err)
+	}
+	_, err = c.git(ctx, "checkout", "--quiet", "--detach", target, "--")
 	return err
 }
 
-func (f *Fetcher) allowed(repo string) error {
-	u, err := url.Parse(repo)
-	scp := err != nil || u.Scheme == "" && strings.Contains(repo, "@") && strings.Contains(repo, ":")
-	switch {
-	case repo == "" || strings.HasPrefix(repo, "-"):
-		return slipway.Errorf(slipway.CodeBadRequest, "repo_url is %q: give the URL of a git repository", repo)
-	case scp && !strings.Contains(repo, "::"), err == nil && (u.Scheme == "https" || u.Scheme == "ssh"):
+// submodules checks out the submodules of the working tree one level after the other, each from an address that is allowed.
+func (c checkout) submodules(ctx context.Context, depth int) error {
+	if _, err := os.Lstat(filepath.Join(c.dir, ".gitmodules")); err != nil {
 		return nil
-	case err == nil && (u.Scheme == "file" || u.Scheme == "" && filepath.IsAbs(repo)):
-		if f.cfg.AllowFile {
-			return nil
-		}
-		return slipway.Errorf(slipway.CodeBadRequest, "repo_url is a local path, which the operator does not allow: use https or ssh")
 	}
-	return slipway.Errorf(slipway.CodeBadRequest, "repo_url uses a protocol that is not allowed: use https or ssh")
+	if depth == 0 {
+		return slipway.Errorf(slipway.CodeInvalid, "the submodules of %s nest deeper than %d levels", c.from.shown, depthLimit)
+	}
+	if _, err := c.git(ctx, "submodule", "--quiet", "init"); err != nil {
+		return err
+	}
+	urls, err := c.settings(ctx, "--local", `^submodule\..*\.url$`)
+	if err != nil {
+		return err
+	}
+	for name, url := range urls {
+		if _, err := (&Fetcher{cfg: c.cfg}).address(url); err != nil {
+			return slipway.Errorf(slipway.CodeInvalid, "the submodule %s cannot be fetched: %w", strings.TrimSuffix(strings.TrimPrefix(name, "submodule."), ".url"), err)
+		}
+	}
+	c.log(fmt.Sprintf("fetching %d submodules", len(urls)))
+	if _, err := c.git(ctx, "submodule", "--quiet", "update", "--depth=1", "--no-recommend-shallow"); err != nil {
+		return c.submoduleFailure(err)
+	}
+	paths, err := c.settings(ctx, "--file=.gitmodules", `^submodule\..*\.path$`)
+	if err != nil {
+		return err
+	}
+	for _, path := range paths {
+		inner := c
+		if inner.dir = filepath.Join(c.dir, path); !below(inner.dir, c.dir) {
+			return slipway.Errorf(slipway.CodeInvalid, "the submodule path %q leads out of the repository", path)
+		}
+		if err := inner.submodules(ctx, depth-1); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (f *Fetcher) git(ctx context.Context, dir string, args ...string) (string, error) {
-	protocols := "https:ssh"
-	if f.cfg.AllowFile {
-		protocols += ":file"
+func (c checkout) submoduleFailure(err error) error {
+	var f *failure
+	if !errors.As(err, &f) {
+		return err
 	}
-	hard := []string{"-c", "core.hooksPath=/dev/null", "-c", "credential.helper=", "-c", "core.fsmonitor=false", "-c", "init.defaultBranch=main"}
-	cmd := exec.CommandContext(ctx, "git", append(hard, args...)...)
-	cmd.Dir = dir
-	cmd.Env = []string{
-		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0",
-		"GIT_ASKPASS=true", "GIT_ALLOW_PROTOCOL=" + protocols, "GIT_SSH_COMMAND=ssh -o BatchMode=yes", "LC_ALL=C",
+	return slipway.Errorf(slipway.CodeInvalid, "a submodule of %s cannot be fetched: %s", c.from.shown, f.text)
+}
+
+// settings reads the git settings whose names match.
+func (c checkout) settings(ctx context.Context, where, pattern string) (map[string]string, error) {
+	out, err := c.git(ctx, "config", where, "-z", "--get-regexp", pattern)
+	var f *failure
+	if errors.As(err, &f) && f.text == "" { // none
+		return nil, nil
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.WaitDelay = 2 * time.Second
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return "", fmt.Errorf("git was stopped: %w", context.Cause(ctx))
+	values := map[string]string{}
+	for entry := range strings.SplitSeq(out, "\x00") {
+		if name, value, ok := strings.Cut(entry, "\n"); ok {
+			values[name] = value
 		}
-		return "", fmt.Errorf("git %s: %s: %w", args[0], strings.Join(strings.Fields(errs.String()), " "), err)
 	}
-	return out.String(), nil
+	return values, err
+}
+
+// forget removes git's own files, leaving the source.
+func forget(dir string) error {
+	return filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.Name() != ".git" {
+			return err
+		}
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("remove the repository: %w", err)
+		}
+		if e.IsDir() {
+			return filepath.SkipDir
+		}
+		return nil
+	})
+}
+
+func usesLFS(dir string) bool {
+	raw, err := os.ReadFile(filepath.Join(dir, ".gitattributes"))
+	if err != nil {
+		return false
+	}
+	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
+		if strings.Contains(lines.Text(), "filter=lfs") && !strings.HasPrefix(lines.Text(), "#") {
+			return true
+		}
+	}
+	return false
 }
