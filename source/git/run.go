@@ -37,15 +37,15 @@ func (c checkout) git(ctx context.Context, args ...string) (string, error) {
 	cmd.WaitDelay = time.Second
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	err := cmd.Start()
-	if limited.Err() != nil {
-		return "", context.Cause(limited)
-	}
-	if err != nil {
+	if err := cmd.Start(); err != nil {
+		if limited.Err() != nil {
+			return "", context.Cause(limited)
+		}
 		return "", fmt.Errorf("git cannot be started, is it installed? %w", err)
 	}
 	go c.watch(limited, stop)
-	if err = cmd.Wait(); err == nil {
+	err := cmd.Wait()
+	if err == nil {
 		err = c.bound()
 		return out.String(), err
 	}

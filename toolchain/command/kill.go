@@ -1,0 +1,40 @@
+package command
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"syscall"
+)
+
+// end kills the process group of a command and, where the system shows processes' environments, whatever else carries the
+// command's mark. It goes on until nothing is left, so that a process that forks meanwhile is caught too.
+func end(group int, mark string) {
+	for range 20 {
+		_ = syscall.Kill(-group, syscall.SIGKILL)
+		left := marked(mark)
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
+// marked lists the living processes whose environment holds the mark.
+func marked(mark string) []int {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	var pids []int
+	for _, file := range files {
+		raw, err := os.ReadFile(file) // empty for those that have ended
+		if err != nil || !bytes.Contains(raw, []byte(mark)) {
+			continue
+		}
+		if pid, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
