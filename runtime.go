@@ -46,6 +46,9 @@ type Blueprint struct {
 	Redact []string
 	// Resources is the resource spec after defaults; nil = the runtime's own defaults.
 	Resources *ResourceSpec
+	// Broken is why the revision cannot be started though it should run (its secrets cannot be opened), one sentence a
+	// user can act on; "" = it can. Env and Redact are nil then. What runs of it already goes on.
+	Broken string
 }
 
 // Report is what a listener found out, fenced by the generation of the desired state it acted on.

@@ -33,6 +33,9 @@ func (s *Service) Claim(ctx context.Context, owner string) (slipway.BuildJob, er
 	for {
 		_, changed := s.changed.state()
 		job, err := s.tryClaim(ctx, owner)
+		if err == nil && job.RevisionID == "" {
+			continue // it could not be built; the next one
+		}
 		if err == nil || slipway.ErrorCode(err) != slipway.CodeNotFound {
 			return job, wrap("claim build", err)
 		}
@@ -79,9 +82,25 @@ func (s *Service) tryClaim(ctx context.Context, owner string) (slipway.BuildJob,
 			return err
 		}
 		job, err = s.job(tx, r)
+		if slipway.ErrorCode(err) == slipway.CodeInvalid {
+			job = slipway.BuildJob{}
+			return s.buildFailed(tx, r, err.Error()) // it must not stand in the way of the others
+		}
 		return err
 	})
 	return job, err
+}
+
+func (s *Service) buildFailed(tx slipway.Tx, r slipway.Revision, reason string) error {
+	d, err := tx.Deployment("", r.DeploymentID)
+	if err != nil {
+		return err
+	}
+	r.LeaseOwner = ""
+	if err := s.move(tx, &r, slipway.BuildFailed, reason); err != nil {
+		return err
+	}
+	return s.settle(tx, d)
 }
 
 func (s *Service) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, error) {
@@ -208,14 +227,6 @@ func (s *Service) Fail(ctx context.Context, job slipway.BuildJob, reason string)
 		if err != nil {
 			return err
 		}
-		d, err := tx.Deployment("", r.DeploymentID)
-		if err != nil {
-			return err
-		}
-		r.LeaseOwner = ""
-		if err := s.move(tx, &r, slipway.BuildFailed, reason); err != nil {
-			return err
-		}
-		return s.settle(tx, d)
+		return s.buildFailed(tx, r, reason)
 	}))
 }

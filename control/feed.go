@@ -72,12 +72,23 @@ func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredD
 	return out, err
 }
 
-// blueprint composes a revision's environment: what the build found in a .env file, over it the secrets, over both what
-// the platform sets. The `env` map of the configuration lies below all of it and is read from the bundle.
+// blueprint returns what a runtime needs to run the revision. Secrets that cannot be opened break this revision, not the
+// desired state of everybody else.
 func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (*slipway.Blueprint, error) {
-	env, err := s.openSecrets(tx, r.BuildSecretSetID)
-	if err != nil {
-		return nil, err
+	b := slipway.Blueprint{RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Resources: r.SourceConfig.ResourceSpec}
+	var err error
+	b.Env, b.Redact, err = s.environment(tx, d, r)
+	if slipway.ErrorCode(err) == slipway.CodeInvalid {
+		b.Broken, err = err.Error(), nil
+	}
+	return &b, err
+}
+
+// environment composes a revision's environment: what the build found in a .env file, over it the secrets, over both what
+// the platform sets. The `env` map of the configuration lies below all of it and is read from the bundle.
+func (s *Service) environment(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (env map[string]string, redact []string, err error) {
+	if env, err = s.openSecrets(tx, r.BuildSecretSetID); err != nil {
+		return nil, nil, err
 	}
 	for name := range env {
 		if slipway.ReservedSecret(name, r.Source) {
@@ -86,7 +97,7 @@ func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revis
 	}
 	secrets, err := s.openSecrets(tx, r.SecretSetID)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	all := map[string]string{}
 	for name, value := range env {
@@ -98,10 +109,7 @@ func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revis
 	for name, value := range injected(d, r) {
 		env[name] = value
 	}
-	return &slipway.Blueprint{
-		RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Env: env, Redact: slipway.Redactions(all),
-		Resources: r.SourceConfig.ResourceSpec,
-	}, nil
+	return env, slipway.Redactions(all), nil
 }
 
 // injected are the variables that tell user code where it runs (control-plane reference 8). They are no secrets.

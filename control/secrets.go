@@ -3,6 +3,7 @@ package control
 import (
 	"fmt"
 	"sort"
+	"strings"
 
 	"github.com/slipway-dev/slipway"
 )
@@ -65,19 +66,27 @@ func (s *Service) keep(tx slipway.Tx, d slipway.Deployment, names []string) ([]s
 	return kept, nil
 }
 
-// openSecrets returns the values of a version in clear.
+// openSecrets returns the values of a version in clear. CodeInvalid names those that cannot be opened: that is the matter of
+// their deployment alone, and setting them again is what helps.
 func (s *Service) openSecrets(tx slipway.Tx, id string) (map[string]string, error) {
 	set, err := secretSet(tx, id)
 	if err != nil {
 		return nil, err
 	}
 	values := make(map[string]string, len(set.Secrets))
+	var closed []string
 	for _, secret := range set.Secrets {
 		value, err := s.sealer.Open(set.TenantID, set.DeploymentID, secret.Name, secret.Sealed)
 		if err != nil {
-			return nil, fmt.Errorf("open secret %s of deployment %s: %w", secret.Name, set.DeploymentID, err)
+			closed = append(closed, secret.Name)
+			continue
 		}
 		values[secret.Name] = value
+	}
+	if len(closed) > 0 {
+		return nil, slipway.Errorf(slipway.CodeInvalid,
+			"the stored values of %s cannot be opened with this installation's master key: restore master.key from a backup, or set them again",
+			strings.Join(closed, ", "))
 	}
 	return values, nil
 }

@@ -226,7 +226,7 @@ func (a *actor) switchTo(d slipway.DesiredDeployment, s plan.Step) {
 // a candidate fails after some attempts and the active revision is tried again with back-off.
 func (a *actor) ensure(ctx context.Context, d slipway.DesiredDeployment, s plan.Step) (time.Duration, error) {
 	w := slipway.Workload{DeploymentID: a.id, TenantID: d.TenantID, Name: d.Name, Blueprint: *s.Blueprint}
-	err := a.l.runtime.Ensure(ctx, w)
+	err := a.start(ctx, w)
 	switch {
 	case err == nil:
 		delete(a.refused, s.RevisionID)
@@ -245,7 +245,38 @@ func (a *actor) ensure(ctx context.Context, d slipway.DesiredDeployment, s plan.
 		o.Failure = "the agent server could not be started: " + err.Error()
 	}
 	a.refused[s.RevisionID] = o
+	if !again {
+		a.tell(ctx, o)
+	}
 	return time.Millisecond, nil
+}
+
+// start brings the workload up. One whose blueprint is broken is left as it is if it runs, else refused.
+func (a *actor) start(ctx context.Context, w slipway.Workload) error {
+	if w.Broken == "" {
+		return a.l.runtime.Ensure(ctx, w)
+	}
+	observed, err := a.l.runtime.Observe(ctx, a.id)
+	if err != nil {
+		return fmt.Errorf("observe: %w", err)
+	}
+	for _, o := range observed {
+		if o.RevisionID == w.RevisionID && o.Phase != slipway.PhaseExited {
+			return nil
+		}
+	}
+	return slipway.Errorf(slipway.CodeInvalid, "%s", w.Broken)
+}
+
+// tell puts into the deploy log why a workload was not started: for an active revision, which keeps its status, that is
+// where a user reads it.
+func (a *actor) tell(ctx context.Context, o slipway.Observed) {
+	line := slipway.LogEntry{
+		DeploymentID: a.id, RevisionID: o.RevisionID, Kind: slipway.LogDeploy, At: o.ExitedAt, Level: "ERROR", Message: o.Probe,
+	}
+	if err := a.l.feed.AppendLogs(ctx, []slipway.LogEntry{line}); err != nil {
+		a.log.Warn("log line not delivered", "error", err.Error())
+	}
 }
 
 // report tells the control service what it does not know yet.

@@ -27,6 +27,7 @@ type feed struct {
 	changed chan struct{}
 	state   map[string]slipway.DesiredDeployment
 	reports []string
+	logged  []slipway.LogEntry
 	broken  int // so many calls fail
 	stale   int // so many reports are refused
 }
@@ -114,7 +115,18 @@ func (f *feed) Report(_ context.Context, r slipway.Report) error {
 	return nil
 }
 
-func (f *feed) AppendLogs(context.Context, []slipway.LogEntry) error { return nil }
+func (f *feed) AppendLogs(_ context.Context, entries []slipway.LogEntry) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.logged = append(f.logged, entries...)
+	return nil
+}
+
+func (f *feed) lines() []slipway.LogEntry {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.logged)
+}
 
 func (f *feed) told() []string {
 	f.mu.Lock()
