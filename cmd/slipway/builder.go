@@ -15,7 +15,7 @@ import (
 
 // openBuilder puts together the builder of this machine.
 func openBuilder(where installation, s upSettings, queue slipway.BuildQueue, blobs slipway.Blob, log *slog.Logger) *builder.Builder {
-	return builder.New(builder.Config{Root: where.dir, Owner: newID(), Concurrency: s.builds}, builder.Deps{
+	return builder.New(builder.Config{Root: where.dir, Owner: newID(), Concurrency: s.builds}, s.failAt.deps(builder.Deps{
 		Queue: queue,
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{
 			slipway.SourceGithost:          git.New(git.Config{FileRoots: s.allowFileRepos}),
@@ -28,5 +28,5 @@ func openBuilder(where installation, s upSettings, queue slipway.BuildQueue, blo
 		},
 		Clock: now,
 		Log:   log,
-	})
+	}))
 }

@@ -86,10 +86,10 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	}
 	p.builder = openBuilder(where, s, p.control, blobs, p.log)
 	p.gateway = gateway.New(gateway.Config{}, p.log)
-	p.listener = listener.New(p.control, p.runtime, p.gateway, listener.Config{}, now, p.log)
+	p.listener = listener.New(s.failAt.feed(p.control), s.failAt.runtime(p.runtime), s.failAt.router(p.gateway), listener.Config{}, now, p.log)
 	mux := http.NewServeMux()
 	mux.Handle("/d/", p.whenSynced(p.gateway))
-	mux.Handle("/", controlapi.New(p.control, controlapi.Config{BaseURL: p.url, Version: version, Log: p.log}))
+	mux.Handle("/", s.failAt.handler(controlapi.New(p.control, controlapi.Config{BaseURL: p.url, Version: version, Log: p.log})))
 	p.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),

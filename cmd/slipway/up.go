@@ -25,6 +25,7 @@ type upSettings struct {
 	detach         bool
 	allowFileRepos []string
 	builds         int
+	failAt         failpoint
 }
 
 const (
@@ -47,6 +48,9 @@ func upCommand() *cobra.Command {
 				return err
 			}
 			s.dataDir = dir
+			if s.failAt, err = readFailpoint(os.Getenv); err != nil {
+				return err
+			}
 			if s.detach {
 				return upDetached(cmd.Context(), s)
 			}
