@@ -21,13 +21,25 @@ type Project struct {
 	Bundle string // absolute path of the bundle being made; the source lies in its directory "app"
 	Dir    string // directory of the graph configuration below app, with slashes; "." = app itself
 	// Dependencies of the configuration: "." and "./…" are local directories, the others pip requirements.
-	Dependencies   []string
-	PipConfigFile  string // relative to Dir; "" = none
-	PythonVersion  string // major.minor
-	NodeVersion    string // major
-	TypeScript     bool   // a graph is written in TypeScript
+	Dependencies  []string
+	PipConfigFile string // relative to Dir; "" = none
+	PipInstaller  string // "uv", "pip", or "auto" (also ""): uv where it can be had
+	// Workspace is set when the Python dependencies are those of a uv workspace; Dependencies is empty then.
+	Workspace     *Workspace
+	PythonVersion string   // major.minor; "" = any that is supported, 3.11 first
+	NodeVersion   string   // major; "" = any that is supported
+	TypeScript    bool     // a file of the configuration is written in TypeScript
+	PythonFiles   []string // files of the configuration written in Python, relative to Dir
+	// InstallCommand runs in app in place of the package manager's installation, BuildCommand in Dir after it. Builders give
+	// them to one toolchain only.
 	InstallCommand string
 	BuildCommand   string
+}
+
+// Workspace names a package of a uv workspace (control-plane reference 7).
+type Workspace struct {
+	Root    string // directory of the workspace, relative to Project.Dir
+	Package string // "" = the one around Project.Dir
 }
 
 // Prepared says how to start the workers of a prepared project.

@@ -17,8 +17,9 @@ const (
 // BundleFile is the name of the file that describes a bundle, at its root.
 const BundleFile = "bundle.json"
 
-// Bundle describes an unpacked artifact: a directory that an agent server can run without looking anything up. All paths
-// are relative to that directory, with slashes.
+// Bundle describes an unpacked artifact: a directory that an agent server can run without looking anything up. Paths are
+// relative to that directory, with slashes; those of a bundle made on the machine that runs it may also be absolute, where
+// they lead to what bundles share (interpreters, layers, tools).
 type Bundle struct {
 	Version int `json:"version"` // 1
 	// Graphs of the configuration by graph id.
@@ -44,15 +45,18 @@ type BundleGraph struct {
 
 // PythonBundle says how to start a Python worker.
 type PythonBundle struct {
-	Interpreter string   `json:"interpreter"` // of the bundle's virtual environment
-	Path        []string `json:"path"`        // directories put on sys.path, in order
+	// Interpreter belongs to the bundle's virtual environment, which has the local packages and the shared layer of
+	// dependencies on its path.
+	Interpreter string   `json:"interpreter"`
+	Path        []string `json:"path"` // directories put before everything else on sys.path, in order; usually none
 }
 
 // NodeBundle says how to start a Node worker.
 type NodeBundle struct {
 	// Interpreter is an absolute path or a name looked up in PATH.
 	Interpreter string `json:"interpreter"`
-	// Loader is a module for node's --import that makes TypeScript loadable (tsx); "" when no graph needs one.
+	// Loader is a module for node's --import that makes TypeScript loadable: a file of the bundle, an absolute path (the
+	// pinned tsx among the platform's tools), or a package name of the application; "" when no graph needs one.
 	Loader string `json:"loader,omitempty"`
 }
 

@@ -2,18 +2,14 @@ package builder
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/graphconfig"
@@ -24,54 +20,140 @@ const minimumFree = 512 << 20
 
 // build makes the bundle of a job in a temporary directory and gives it its name.
 func (b *Builder) build(ctx context.Context, job slipway.BuildJob, log func(string)) (slipway.BuildResult, error) {
-	var result slipway.BuildResult
 	bundles := filepath.Join(b.cfg.Root, "bundles")
+	tmp, err := b.room(bundles)
+	if err != nil {
+		return slipway.BuildResult{}, err
+	}
+	defer os.RemoveAll(tmp)
+	w := work{Builder: b, job: job, dir: tmp, app: filepath.Join(tmp, "app"), log: log}
+	for _, step := range []func(context.Context) error{w.fetch, w.read, w.install} {
+		if err := step(ctx); err != nil {
+			return w.result, err
+		}
+	}
+	log("storing the bundle")
+	w.result.ArtifactDigest, err = finish(bundles, tmp, w.bundle, w.parts...)
+	if err == nil {
+		log("bundle " + w.result.ArtifactDigest)
+	}
+	return w.result, err
+}
+
+// room makes a temporary directory with an empty directory app, if the disk has room for a build.
+func (b *Builder) room(bundles string) (string, error) {
 	if err := os.MkdirAll(bundles, 0o755); err != nil {
-		return result, fmt.Errorf("build: %w", err)
+		return "", fmt.Errorf("build: %w", err)
 	}
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(bundles, &disk); err == nil && disk.Bavail*uint64(disk.Bsize) < minimumFree {
-		return result, slipway.Errorf(slipway.CodeUnavailable, "less than %d MiB of disk are free: free some and deploy again", minimumFree>>20)
+	if err := syscall.Statfs(bundles, &disk); err == nil && uint64(disk.Bavail)*uint64(disk.Bsize) < b.cfg.MinimumFree {
+		return "", slipway.Errorf(slipway.CodeUnavailable, "less than %d MiB of disk are free where bundles are kept: free some and deploy again", b.cfg.MinimumFree>>20)
 	}
 	tmp, err := os.MkdirTemp(bundles, ".tmp-*")
 	if err != nil {
-		return result, fmt.Errorf("build: %w", err)
+		return "", fmt.Errorf("build: %w", err)
 	}
-	defer os.RemoveAll(tmp)
-	app := filepath.Join(tmp, "app")
-	if err := errors.Join(os.Chmod(tmp, 0o755), os.Mkdir(app, 0o755)); err != nil {
-		return result, fmt.Errorf("build: %w", err)
+	if err := errors.Join(os.Chmod(tmp, 0o755), os.Mkdir(filepath.Join(tmp, "app"), 0o755)); err != nil {
+		os.RemoveAll(tmp)
+		return "", fmt.Errorf("build: %w", err)
 	}
-	fetcher := b.Fetchers[job.Source]
+	return tmp, nil
+}
+
+// work is one build on its way.
+type work struct {
+	*Builder
+	job    slipway.BuildJob
+	dir    string // the bundle being made
+	app    string // its source
+	log    func(string)
+	config graphconfig.Config
+	at     string // path of the configuration below app
+	bundle slipway.Bundle
+	parts  []string // what the digest covers besides the bundle's description
+	result slipway.BuildResult
+}
+
+func (w *work) fetch(ctx context.Context) error {
+	fetcher := w.Fetchers[w.job.Source]
 	if fetcher == nil {
-		return result, slipway.Errorf(slipway.CodeBadRequest, "the source %q cannot be built by this installation", job.Source)
+		return slipway.Errorf(slipway.CodeBadRequest, "the source %q cannot be built by this installation", w.job.Source)
 	}
-	log("fetching the source")
-	if result.CommitSHA, err = fetcher.Fetch(ctx, job, app, log); err != nil {
-		return result, err
-	}
-	source, err := hashTree(app)
+	w.log("fetching the source")
+	commit, err := fetcher.Fetch(ctx, w.job, w.app, w.log)
 	if err != nil {
-		return result, err
+		return err
 	}
-	config, at, err := readConfig(app, job.ConfigPath)
-	if err != nil {
-		return result, err
+	w.result.CommitSHA = commit
+	source, err := hashTree(w.app)
+	w.parts = append(w.parts, source)
+	return err
+}
+
+// read reads the configuration and checks what it names.
+func (w *work) read(context.Context) (err error) {
+	if w.config, w.at, err = readConfig(w.app, w.job.ConfigPath); err != nil {
+		return err
 	}
-	for _, w := range config.Warnings {
-		log(at + ": " + w)
+	for _, warning := range w.config.Warnings {
+		w.log(w.at + ": " + warning)
 	}
-	if result.EnvFile, err = checkFiles(app, at, config); err != nil {
-		return result, err
+	w.bundle = manifest(w.config, w.at)
+	// Files that a build command makes cannot be checked before it has run.
+	if w.result.EnvFile, err = checkFiles(w.app, w.at, w.config, w.job.BuildCommand == "" && w.job.InstallCommand == ""); err != nil {
+		return err
 	}
-	bundle := manifest(config, at)
-	keys, err := b.install(ctx, job, tmp, config, &bundle, log)
-	if err != nil {
-		return result, err
+	w.parts = append(w.parts, w.at)
+	return nil
+}
+
+func (w *work) install(ctx context.Context) error {
+	p := project(w.dir, w.bundle, w.config)
+	p.InstallCommand, p.BuildCommand = w.job.InstallCommand, w.job.BuildCommand
+	for _, language := range []slipway.Language{slipway.Node, slipway.Python} {
+		if !w.config.Uses(language) {
+			continue
+		}
+		toolchain := w.Toolchains[language]
+		if toolchain == nil {
+			return slipway.Errorf(slipway.CodeInvalid, "this installation builds no %s graphs", language)
+		}
+		w.log("installing the dependencies of the " + string(language) + " graphs")
+		began := w.Clock()
+		prepared, err := toolchain.Prepare(ctx, p, w.log)
+		if err != nil {
+			return err
+		}
+		w.log(fmt.Sprintf("the %s graphs are ready to run after %s", language, w.Clock().Sub(began).Round(time.Millisecond)))
+		w.parts = append(w.parts, string(language), prepared.Key)
+		if prepared.Python != nil {
+			w.bundle.Python = prepared.Python
+		}
+		if prepared.Node != nil {
+			w.bundle.Node = prepared.Node
+		}
+		p.InstallCommand, p.BuildCommand = "", ""
 	}
-	result.ArtifactDigest, err = finish(bundles, tmp, bundle, source, at, keys)
-	log("bundle " + result.ArtifactDigest)
-	return result, err
+	_, err := checkFiles(w.app, w.at, w.config, true)
+	return err
+}
+
+// project is what the toolchains get to know.
+func project(dir string, bundle slipway.Bundle, c graphconfig.Config) slipway.Project {
+	p := slipway.Project{
+		Bundle: dir, Dir: path.Clean(strings.TrimPrefix(strings.TrimPrefix(bundle.Dir, "app"), "/")), Dependencies: c.Dependencies,
+		PipConfigFile: c.PipConfigFile, PipInstaller: c.PipInstaller, PythonVersion: c.PythonVersion, NodeVersion: c.NodeVersion,
+		TypeScript: c.TypeScript(),
+	}
+	if c.Source != nil {
+		p.Workspace = &slipway.Workspace{Root: path.Clean(c.Source.Root), Package: c.Source.Package}
+	}
+	for _, file := range c.Files() {
+		if !graphconfig.JavaScript(file) {
+			p.PythonFiles = append(p.PythonFiles, file)
+		}
+	}
+	return p
 }
 
 func manifest(c graphconfig.Config, at string) slipway.Bundle {
@@ -86,92 +168,4 @@ func manifest(c graphconfig.Config, at string) slipway.Bundle {
 		bundle.Graphs[id] = slipway.BundleGraph{Spec: spec, Language: g.Language, Description: g.Description}
 	}
 	return bundle
-}
-
-func (b *Builder) install(ctx context.Context, job slipway.BuildJob, tmp string, c graphconfig.Config, bundle *slipway.Bundle, log func(string)) (string, error) {
-	p := slipway.Project{
-		Bundle: tmp, Dir: strings.TrimPrefix(strings.TrimPrefix(bundle.Dir, "app"), "/"), Dependencies: c.Dependencies,
-		PipConfigFile: c.PipConfigFile, PythonVersion: c.PythonVersion, NodeVersion: c.NodeVersion, TypeScript: c.TypeScript(),
-		InstallCommand: job.InstallCommand, BuildCommand: job.BuildCommand,
-	}
-	var keys string
-	for _, language := range []slipway.Language{slipway.Node, slipway.Python} {
-		if !c.Uses(language) {
-			continue
-		}
-		log("installing the " + string(language) + " dependencies")
-		prepared, err := b.Toolchains[language].Prepare(ctx, p, log)
-		if err != nil {
-			return "", err
-		}
-		keys += string(language) + prepared.Key
-		if prepared.Python != nil {
-			bundle.Python = prepared.Python
-		}
-		if prepared.Node != nil {
-			bundle.Node = prepared.Node
-		}
-	}
-	return keys, nil
-}
-
-// finish writes bundle.json and moves the bundle to its name, unless the same bundle is there already.
-func finish(bundles, tmp string, bundle slipway.Bundle, parts ...string) (string, error) {
-	raw, err := json.MarshalIndent(bundle, "", "  ")
-	if err != nil {
-		return "", fmt.Errorf("write bundle: %w", err)
-	}
-	if err := os.WriteFile(filepath.Join(tmp, slipway.BundleFile), raw, 0o644); err != nil {
-		return "", fmt.Errorf("write bundle: %w", err)
-	}
-	sum := sha256.New()
-	for _, p := range append(parts, string(raw)) {
-		fmt.Fprintf(sum, "%d:%s", len(p), p)
-	}
-	digest := "sha256:" + hex.EncodeToString(sum.Sum(nil))
-	target := slipway.BundlePath(bundles, digest)
-	if _, err := os.Stat(target); err == nil {
-		return digest, nil
-	}
-	if err := os.Rename(tmp, target); err != nil {
-		if _, there := os.Stat(target); there != nil {
-			return "", fmt.Errorf("store bundle: %w", err)
-		}
-	}
-	return digest, nil
-}
-
-// hashTree hashes names, modes and contents.
-func hashTree(dir string) (string, error) {
-	sum := sha256.New()
-	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
-		}
-		rel, _ := filepath.Rel(dir, name)
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(sum, "%d:%s %o %d:", len(rel), rel, info.Mode(), info.Size())
-		if e.Type()&fs.ModeSymlink != 0 {
-			to, err := filepath.EvalSymlinks(name)
-			if err != nil || to != dir && !strings.HasPrefix(to, dir+string(filepath.Separator)) {
-				return slipway.Errorf(slipway.CodeInvalid, "the link %q of the source leads out of it or nowhere: remove it", rel)
-			}
-			fmt.Fprint(sum, to[len(dir):])
-			return nil
-		}
-		f, err := os.Open(name)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		_, err = io.Copy(sum, f)
-		return err
-	})
-	if err != nil {
-		return "", fmt.Errorf("read source: %w", err)
-	}
-	return hex.EncodeToString(sum.Sum(nil)), nil
 }

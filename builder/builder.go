@@ -20,6 +20,7 @@ type Config struct {
 	Concurrency int           // builds at once; 0 = 2
 	Timeout     time.Duration // of one build; 0 = 15 minutes
 	Renew       time.Duration // between lease renewals; 0 = 5 s
+	MinimumFree uint64        // bytes of disk that a build needs before it begins; 0 = 512 MiB
 }
 
 func (c Config) withDefaults() Config {
@@ -34,6 +35,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Renew == 0 {
 		c.Renew = 5 * time.Second
+	}
+	if c.MinimumFree == 0 {
+		c.MinimumFree = minimumFree
 	}
 	return c
 }
@@ -97,7 +101,7 @@ func (b *Builder) work(ctx context.Context, job slipway.BuildJob) {
 	building, lost := context.WithCancelCause(ctx)
 	defer lost(nil)
 	go b.hold(building, job, lost)
-	timed, cancel := context.WithTimeoutCause(building, b.cfg.Timeout, slipway.Errorf(slipway.CodeUnavailable, "the build took longer than %s", b.cfg.Timeout))
+	timed, cancel := context.WithTimeoutCause(building, b.cfg.Timeout, slipway.Errorf(slipway.CodeUnavailable, "the build took longer than %s, which is the limit", b.cfg.Timeout))
 	defer cancel()
 	lines := newLines(b.Queue, job, b.Clock)
 	flushed := lines.start(context.WithoutCancel(ctx))

@@ -40,20 +40,17 @@ func readConfig(app, wanted string) (c graphconfig.Config, at string, err error)
 	return c, "", slipway.Errorf(slipway.CodeInvalid, "the source has no graph configuration %s: add it, or correct agentgraph_config_path%s", strings.Join(names, " or "), meant(app, names[0]))
 }
 
-// checkFiles checks that the files the configuration names exist and reads its .env file.
-func checkFiles(app, at string, c graphconfig.Config) (map[string]string, error) {
+// checkFiles checks that the files the configuration names exist and reads its .env file. The files that hold code are
+// checked only where strict: an install or build command may still make them.
+func checkFiles(app, at string, c graphconfig.Config, strict bool) (map[string]string, error) {
 	root, err := os.OpenRoot(app)
 	if err != nil {
 		return nil, fmt.Errorf("check files: %w", err)
 	}
 	defer root.Close()
-	for _, id := range c.IDs() {
-		file, ok := c.Graphs[id].File()
-		if !ok {
-			continue
-		}
-		if info, err := root.Stat(path.Join(path.Dir(at), file)); err != nil || info.IsDir() {
-			return nil, slipway.Errorf(slipway.CodeInvalid, "%s: graphs.%s names the file %q, which the source does not have: correct the path%s", at, id, file, meant(app, path.Join(path.Dir(at), file)))
+	if strict {
+		if err := checkCode(root, app, at, c); err != nil {
+			return nil, err
 		}
 	}
 	for _, dep := range c.Dependencies {
@@ -71,7 +68,47 @@ func checkFiles(app, at string, c graphconfig.Config) (map[string]string, error)
 	if err != nil {
 		return nil, slipway.Errorf(slipway.CodeInvalid, "%s: env names the file %q, which the source does not have: add it or remove env", at, c.Env.File)
 	}
-	return graphconfig.ParseEnvFile(string(raw))
+	values, err := graphconfig.ParseEnvFile(string(raw))
+	if err != nil {
+		return nil, slipway.Errorf(slipway.CodeInvalid, "%s: env names the file %q, which cannot be read: %w", at, c.Env.File, err)
+	}
+	return values, nil
+}
+
+// checkCode checks that files exist and that those in Python lie in a local dependency (control-plane reference 7).
+func checkCode(root *os.Root, app, at string, c graphconfig.Config) error {
+	for _, id := range c.IDs() {
+		file, ok := c.Graphs[id].File()
+		if !ok {
+			continue
+		}
+		where := path.Join(path.Dir(at), file)
+		if info, err := root.Stat(where); err != nil || info.IsDir() {
+			return slipway.Errorf(slipway.CodeInvalid, "%s: graphs.%s names the file %q, which the source does not have: correct the path%s", at, id, file, meant(app, where))
+		}
+		if c.Graphs[id].Language == slipway.Python && c.Source == nil && !covered(c.Dependencies, file) {
+			return slipway.Errorf(slipway.CodeInvalid, "%s: graphs.%s names the file %q, which lies in no local dependency: add %q to dependencies", at, id, file, "./"+path.Dir(file))
+		}
+	}
+	for _, file := range c.Files() {
+		if info, err := root.Stat(path.Join(path.Dir(at), file)); err != nil || info.IsDir() {
+			return slipway.Errorf(slipway.CodeInvalid, "%s names the file %q, which the source does not have: correct the path%s", at, file, meant(app, path.Join(path.Dir(at), file)))
+		}
+	}
+	return nil
+}
+
+// covered says whether a file lies in one of the local dependencies.
+func covered(dependencies []string, file string) bool {
+	for _, dep := range dependencies {
+		if !strings.HasPrefix(dep, ".") {
+			continue
+		}
+		if rel, err := filepath.Rel(filepath.FromSlash(path.Clean(dep)), filepath.FromSlash(file)); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
 }
 
 // meant suggests a file of the source with a similar name.

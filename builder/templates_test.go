@@ -28,7 +28,7 @@ func TestTemplatesWithRealPackages(t *testing.T) {
 		Queue: q, Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{slipway.SourceInternalTemplate: template.New(templates.FS)},
 		Toolchains: map[slipway.Language]slipway.Toolchain{
-			slipway.Node: node.Toolchain{Root: root}, slipway.Python: python.Toolchain{Root: root},
+			slipway.Node: node.New(node.Config{Root: root}), slipway.Python: python.New(python.Config{Root: root}),
 		},
 	})
 	go func() { ended <- b.Run(ctx) }()

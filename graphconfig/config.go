@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -22,8 +23,8 @@ type Config struct {
 	Graphs        map[string]Graph  `json:"graphs"`
 	Dependencies  []string          `json:"dependencies"`
 	Env           Env               `json:"env"`
-	PythonVersion string            `json:"python_version"` // after defaults; "" when no graph is Python
-	NodeVersion   string            `json:"node_version"`   // after defaults; "" when no graph is JavaScript
+	PythonVersion string            `json:"python_version"` // "" = not given: 3.11, or what the machine has
+	NodeVersion   string            `json:"node_version"`   // "" = not given: 20 or later
 	APIVersion    string            `json:"api_version"`
 	BaseImage     string            `json:"base_image"`
 	ImageDistro   string            `json:"image_distro"`
@@ -101,7 +102,6 @@ func Parse(raw []byte) (Config, error) {
 	}
 	c.Raw = bytes.Clone(raw)
 	c.Warnings = warnings(keys)
-	c.defaults()
 	var p slipway.Problems
 	c.validate(&p, keys)
 	if len(p) > 0 {
@@ -112,18 +112,6 @@ func Parse(raw []byte) (Config, error) {
 		return c, &slipway.Error{Code: slipway.CodeInvalid, Message: strings.Join(parts, "; "), Problems: p}
 	}
 	return c, nil
-}
-
-func (c *Config) defaults() {
-	for id, g := range c.Graphs {
-		c.Graphs[id] = g
-		if g.Language == slipway.Node && c.NodeVersion == "" {
-			c.NodeVersion = "20"
-		}
-		if g.Language == slipway.Python && c.PythonVersion == "" {
-			c.PythonVersion = "3.11"
-		}
-	}
 }
 
 func (c *Config) validate(p *slipway.Problems, keys map[string]json.RawMessage) {
@@ -159,8 +147,27 @@ func (c *Config) validate(p *slipway.Problems, keys map[string]json.RawMessage) 
 	if c.Encryption != nil && !strings.Contains(c.Encryption.Path, ":") {
 		add("encryption", "encryption.path is %q: write it as ./file.py:name", c.Encryption.Path)
 	}
-	if c.Source != nil && len(c.Dependencies) > 0 {
+	c.validateSource(add)
+}
+
+func (c *Config) validateSource(add func(field, format string, args ...any)) {
+	if c.Source == nil {
+		return
+	}
+	if c.Source.Kind != "uv" {
+		add("source", `source.kind is %q: "uv" is the only kind, leave source out otherwise`, c.Source.Kind)
+	}
+	if len(c.Dependencies) > 0 {
 		add("dependencies", "dependencies and source do not go together: remove one of them")
+	}
+	if c.PythonVersion == "" {
+		add("python_version", `python_version is missing: source.kind uv needs it, such as "3.11"`)
+	}
+	if c.PipInstaller == "pip" {
+		add("pip_installer", "pip_installer is pip, but source.kind uv needs uv: remove it")
+	}
+	if path.IsAbs(c.Source.Root) {
+		add("source", "source.root is %q: write it relative to this file", c.Source.Root)
 	}
 }
 
@@ -200,14 +207,40 @@ func (c *Config) Uses(l slipway.Language) bool {
 	return false
 }
 
-// TypeScript says whether a graph file needs a loader for TypeScript.
-func (c *Config) TypeScript() bool {
-	for _, g := range c.Graphs {
-		if ext := path.Ext(g.Module); ext == ".ts" || ext == ".mts" || ext == ".cts" || ext == ".tsx" {
-			return true
+// Files returns the files that the configuration names code in, relative to it: graphs, then the other parts.
+func (c *Config) Files() []string {
+	var files []string
+	for _, id := range c.IDs() {
+		if file, ok := c.Graphs[id].File(); ok {
+			files = append(files, file)
 		}
 	}
-	return false
+	for _, part := range []*Located{c.Auth, c.Encryption, c.app()} {
+		if part == nil {
+			continue
+		}
+		module, _, _ := strings.Cut(part.Path, ":")
+		if strings.ContainsAny(module, `/\`) {
+			files = append(files, path.Clean(strings.ReplaceAll(module, `\`, "/")))
+		}
+	}
+	return files
+}
+
+// app is http.app.
+func (c *Config) app() *Located {
+	var http struct{ App string }
+	if json.Unmarshal(c.HTTP, &http) != nil || http.App == "" {
+		return nil
+	}
+	return &Located{Path: http.App}
+}
+
+// TypeScript says whether a file of the configuration needs a loader for TypeScript.
+func (c *Config) TypeScript() bool {
+	return slices.ContainsFunc(c.Files(), func(file string) bool {
+		return slices.Contains([]string{".ts", ".mts", ".cts", ".tsx", ".jsx"}, path.Ext(file))
+	})
 }
 
 // syntax turns a decoding error into a sentence with line and column.

@@ -23,8 +23,8 @@ func openBuilder(where installation, s upSettings, queue slipway.BuildQueue, blo
 			slipway.SourceInternalTemplate: template.New(templates.FS),
 		},
 		Toolchains: map[slipway.Language]slipway.Toolchain{
-			slipway.Node:   node.Toolchain{Root: where.dir},
-			slipway.Python: python.Toolchain{Root: where.dir},
+			slipway.Node:   node.New(node.Config{Root: where.dir}),
+			slipway.Python: python.New(python.Config{Root: where.dir}),
 		},
 		Clock: now,
 		Log:   log,

@@ -1,200 +1,151 @@
 // Package node installs the dependencies of JavaScript and TypeScript graphs.
+//
+// Where the manifest and the lock file alone determine node_modules, it lies in a layer shared by all bundles with the same
+// two files, and a bundle has a link to it: changed code needs no installation. Other projects (workspaces, local
+// packages, own commands) are installed in the bundle itself.
 package node
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/toolchain/command"
 )
 
-const tsxVersion = "4.20.6"
+// Config says where a Toolchain works.
+type Config struct {
+	Root  string // the platform's data directory
+	Cache string // of downloads and the build's home directory; "" = Root/cache
+}
 
-// Toolchain implements slipway.Toolchain for JavaScript. Root is the platform's data directory.
-type Toolchain struct{ Root string }
+// Toolchain implements slipway.Toolchain for JavaScript.
+type Toolchain struct {
+	cfg   Config
+	mu    sync.Mutex
+	known map[string]interpreter // by node_version
+}
 
-var _ slipway.Toolchain = Toolchain{}
+var _ slipway.Toolchain = (*Toolchain)(nil)
+
+// New makes a Toolchain.
+func New(cfg Config) *Toolchain {
+	if cfg.Cache == "" {
+		cfg.Cache = filepath.Join(cfg.Root, "cache")
+	}
+	return &Toolchain{cfg: cfg, known: map[string]interpreter{}}
+}
+
+// interpreter is a Node of this machine.
+type interpreter struct {
+	path    string
+	version string // "20.20.2"
+	modTime time.Time
+}
+
+// build is one project on its way.
+type build struct {
+	*Toolchain
+	slipway.Project
+	log    func(string)
+	node   interpreter
+	app    string // absolute
+	beside string // directory of the configuration, absolute
+}
 
 // Prepare implements slipway.Toolchain.
-func (t Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(string)) (slipway.Prepared, error) {
-	out := slipway.Prepared{Node: &slipway.NodeBundle{Interpreter: "node"}}
-	key, err := t.install(ctx, p, log)
+func (t *Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(string)) (slipway.Prepared, error) {
+	var out slipway.Prepared
+	found, err := t.interpreter(ctx, p.NodeVersion)
 	if err != nil {
 		return out, err
 	}
-	out.Key = key
+	b := build{Toolchain: t, Project: p, log: log, node: found, app: filepath.Join(p.Bundle, "app")}
+	b.beside = filepath.Join(b.app, filepath.FromSlash(p.Dir))
+	out.Node = &slipway.NodeBundle{Interpreter: found.path}
+	if out.Key, err = b.install(ctx); err != nil {
+		return out, err
+	}
 	if p.TypeScript {
-		out.Node.Loader, err = t.loader(ctx, log)
+		out.Node.Loader, err = b.loader(ctx)
 		out.Key += " tsx-" + tsxVersion
 	}
 	return out, err
 }
 
-func (t Toolchain) run(ctx context.Context, dir string, log func(string), args ...string) error {
-	log("$ " + strings.Join(args, " "))
-	home := filepath.Join(t.Root, "cache", "home")
-	env := []string{"npm_config_cache=" + filepath.Join(t.Root, "cache", "npm"), "npm_config_audit=false", "npm_config_fund=false"}
-	env = append(env, "PATH="+filepath.Join(t.Root, "tools", "node", "node_modules", ".bin")+":"+os.Getenv("PATH"))
-	return command.Run(ctx, command.Command{Dir: dir, Home: home, Env: env, Args: args}, log)
-}
-
 // install puts node_modules where the graphs find it and returns the key of what was installed.
-func (t Toolchain) install(ctx context.Context, p slipway.Project, log func(string)) (string, error) {
-	app := filepath.Join(p.Bundle, "app")
-	beside := filepath.Join(app, filepath.FromSlash(p.Dir))
-	where := beside
-	if p.InstallCommand != "" || p.BuildCommand != "" {
-		where = app
+func (b build) install(ctx context.Context) (string, error) {
+	where := b.beside
+	if b.InstallCommand != "" || b.BuildCommand != "" {
+		where = b.app
 	}
 	manifest, err := os.ReadFile(filepath.Join(where, "package.json"))
-	if err != nil && p.InstallCommand == "" {
-		return "", slipway.Errorf(slipway.CodeInvalid, "package.json is missing beside the graph configuration: JavaScript graphs need one that lists their packages")
+	if err != nil && b.InstallCommand == "" {
+		at, _ := filepath.Rel(b.app, where)
+		return "", slipway.Errorf(slipway.CodeInvalid, "package.json is missing in the directory %q of the source: JavaScript graphs need one that lists their packages", at)
 	}
-	args, lock := detect(where, manifest)
-	if p.InstallCommand == "" && p.BuildCommand == "" && simple(manifest) {
-		return t.layered(ctx, where, manifest, lock, args, log)
-	}
-	if err := t.inPlace(ctx, p, app, where, args, log); err != nil {
-		return "", err
-	}
-	if p.BuildCommand != "" {
-		if err := t.run(ctx, beside, log, "sh", "-c", p.BuildCommand); err != nil {
-			return "", err
-		}
-	}
-	return command.Key(p.InstallCommand, p.BuildCommand, strings.Join(args, " ")), nil
-}
-
-func (t Toolchain) inPlace(ctx context.Context, p slipway.Project, app, where string, args []string, log func(string)) error {
-	if p.InstallCommand != "" {
-		return t.run(ctx, app, log, "sh", "-c", p.InstallCommand)
-	}
-	if err := t.manager(ctx, args[0], log); err != nil {
-		return err
-	}
-	return t.run(ctx, where, log, args...)
-}
-
-// layered installs into a directory shared by all bundles with the same manifest and lock file, and links to it.
-func (t Toolchain) layered(ctx context.Context, where string, manifest []byte, lock string, args []string, log func(string)) (string, error) {
-	files := []string{"package.json", ".npmrc", lock}
-	locked, _ := os.ReadFile(filepath.Join(where, lock))
-	npmrc, _ := os.ReadFile(filepath.Join(where, ".npmrc"))
-	key := command.Key("node", runtime.GOOS, runtime.GOARCH, strings.Join(args, " "), string(manifest), string(locked), string(npmrc))
-	layer, err := command.Layer(filepath.Join(t.Root, "layers"), "node-"+key, func(dir string) error {
-		for _, name := range files {
-			if raw, err := os.ReadFile(filepath.Join(where, name)); err == nil {
-				if err := os.WriteFile(filepath.Join(dir, name), raw, 0o644); err != nil {
-					return fmt.Errorf("install: %w", err)
-				}
-			}
-		}
-		if err := t.manager(ctx, args[0], log); err != nil {
-			return err
-		}
-		if err := t.run(ctx, dir, log, args...); err != nil {
-			return err
-		}
-		return os.MkdirAll(filepath.Join(dir, "node_modules"), 0o755)
-	})
+	plan, err := detect(where, manifest)
 	if err != nil {
 		return "", err
 	}
-	target := filepath.Join(where, "node_modules")
-	if err := os.RemoveAll(target); err != nil {
-		return "", fmt.Errorf("link node_modules: %w", err)
+	if b.InstallCommand == "" && b.BuildCommand == "" && simple(where, manifest) {
+		return b.layered(ctx, where, plan)
 	}
-	if err := os.Symlink(filepath.Join(layer, "node_modules"), target); err != nil {
-		return "", fmt.Errorf("link node_modules: %w", err)
+	if b.InstallCommand != "" {
+		err = b.shell(ctx, b.app, b.InstallCommand, plan)
+	} else {
+		err = b.managed(ctx, where, plan)
 	}
-	return key, nil
+	if err == nil && b.BuildCommand != "" {
+		err = b.shell(ctx, b.beside, b.BuildCommand, plan)
+	}
+	if err != nil {
+		return "", err
+	}
+	return command.TreeKey(b.app)
 }
 
-// manager installs a package manager that the machine lacks.
-func (t Toolchain) manager(ctx context.Context, name string, log func(string)) error {
-	for _, dir := range append(filepath.SplitList(os.Getenv("PATH")), filepath.Join(t.Root, "tools", "node", "node_modules", ".bin")) {
-		if _, err := os.Stat(filepath.Join(dir, name)); err == nil {
-			return nil
+// run runs a program with the directories of bins first in its PATH.
+func (b build) run(ctx context.Context, dir string, bins []string, shown string, args ...string) error {
+	b.log("$ " + shown)
+	path := append(append([]string{}, bins...), filepath.Dir(b.node.path), os.Getenv("PATH"))
+	env := []string{
+		"PATH=" + strings.Join(path, ":"), "npm_config_cache=" + filepath.Join(b.cfg.Cache, "npm"), "npm_config_audit=false", "npm_config_fund=false",
+		"npm_config_progress=false", "npm_config_store_dir=" + filepath.Join(b.cfg.Cache, "pnpm"), "YARN_CACHE_FOLDER=" + filepath.Join(b.cfg.Cache, "yarn"),
+		"YARN_NODE_LINKER=node-modules", "YARN_ENABLE_TELEMETRY=0", "BUN_INSTALL_CACHE_DIR=" + filepath.Join(b.cfg.Cache, "bun"),
+		"COREPACK_ENABLE_STRICT=0", "npm_config_manage_package_manager_versions=false",
+	}
+	return command.Run(ctx, command.Command{Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Env: env, Args: args, Show: shown}, b.log)
+}
+
+// shell runs one of the user's commands, with the package managers that it names.
+func (b build) shell(ctx context.Context, dir, text string, plan plan) error {
+	bins := []string{filepath.Join(dir, "node_modules", ".bin"), filepath.Join(b.app, "node_modules", ".bin")}
+	for _, word := range strings.Fields(text) {
+		if word != "pnpm" && word != "yarn" && word != "bun" {
+			continue
 		}
-	}
-	dir := filepath.Join(t.Root, "tools", "node")
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return fmt.Errorf("install %s: %w", name, err)
-	}
-	return t.run(ctx, dir, log, "npm", "install", "--prefix", dir, name)
-}
-
-// loader returns the pinned tsx, an absolute file for node's --import.
-func (t Toolchain) loader(ctx context.Context, log func(string)) (string, error) {
-	dir, err := command.Layer(filepath.Join(t.Root, "tools"), "tsx-"+tsxVersion, func(dir string) error {
-		return t.run(ctx, dir, log, "npm", "install", "--prefix", dir, "tsx@"+tsxVersion)
-	})
-	return filepath.Join(dir, "node_modules", "tsx", "dist", "loader.mjs"), err
-}
-
-type manifestFile struct {
-	PackageManager string `json:"packageManager"`
-	DevEngines     struct {
-		PackageManager struct{ Name string } `json:"packageManager"`
-	} `json:"devEngines"`
-	Workspaces      json.RawMessage   `json:"workspaces"`
-	Scripts         map[string]string `json:"scripts"`
-	Dependencies    map[string]string `json:"dependencies"`
-	DevDependencies map[string]string `json:"devDependencies"`
-	Optional        map[string]string `json:"optionalDependencies"`
-}
-
-// detect chooses the package manager by the table of control-plane reference 7 and names its lock file.
-func detect(dir string, raw []byte) (args []string, lock string) {
-	for _, row := range []struct{ file, command string }{
-		{"yarn.lock", "yarn install --frozen-lockfile"},
-		{"pnpm-lock.yaml", "pnpm i --frozen-lockfile"},
-		{"package-lock.json", "npm ci"},
-		{"bun.lockb", "bun i"},
-		{"bun.lock", "bun i"},
-	} {
-		if _, err := os.Stat(filepath.Join(dir, row.file)); err == nil {
-			return strings.Fields(row.command), row.file
+		if word != plan.manager {
+			plan.version = ""
 		}
+		bin, err := b.manager(ctx, word, plan.version)
+		if err != nil {
+			return err
+		}
+		bins = append(bins, bin...)
 	}
-	var m manifestFile
-	_ = json.Unmarshal(raw, &m) // the package manager itself reports a manifest that is not JSON
-	name := m.DevEngines.PackageManager.Name
-	if m.PackageManager != "" {
-		name, _, _ = strings.Cut(m.PackageManager, "@")
-	}
-	switch name {
-	case "yarn":
-		return []string{"yarn", "install"}, "yarn.lock"
-	case "pnpm", "bun":
-		return []string{name, "i"}, ""
-	}
-	return []string{"npm", "i"}, "package-lock.json"
+	return b.run(ctx, dir, bins, text, "sh", "-c", text)
 }
 
-// simple says whether the manifest and the lock file alone determine node_modules.
-func simple(raw []byte) bool {
-	var m manifestFile
-	if json.Unmarshal(raw, &m) != nil || len(m.Workspaces) > 0 {
-		return false
+// managed runs the package manager of the plan.
+func (b build) managed(ctx context.Context, dir string, p plan) error {
+	bins, err := b.manager(ctx, p.manager, p.version)
+	if err != nil {
+		return err
 	}
-	for _, script := range []string{"preinstall", "install", "postinstall", "prepare", "prepublish"} {
-		if m.Scripts[script] != "" {
-			return false
-		}
-	}
-	for _, set := range []map[string]string{m.Dependencies, m.DevDependencies, m.Optional} {
-		for _, spec := range set {
-			if strings.HasPrefix(spec, "file:") || strings.HasPrefix(spec, "link:") || strings.HasPrefix(spec, "workspace:") || strings.HasPrefix(spec, ".") {
-				return false
-			}
-		}
-	}
-	return true
+	return b.run(ctx, dir, bins, strings.Join(p.args, " "), p.args...)
 }
