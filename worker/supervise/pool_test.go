@@ -3,6 +3,7 @@ package supervise_test
 import (
 	"bufio"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -50,6 +51,7 @@ func work() {
 	}
 	send(wire.Hello, 0, fmt.Sprintf(`{"protocol":1,"language":"node","pid":%d,"versions":{"node":"20","langgraph":null}}`, os.Getpid()), "")
 	in := bufio.NewReader(link)
+	var asked uint32
 	for {
 		f, err := wire.Read(in)
 		if err != nil {
@@ -62,9 +64,12 @@ func work() {
 			send(wire.Return, f.Stream, `{"ok":true}`, string(f.Envelope))
 		case wire.Cancel:
 			send(wire.Done, f.Stream, `{"status":"cancelled"}`, "")
+		case wire.Answer: // only "ask" asks
+			send(wire.Done, asked, `{"status":"success"}`, `{"values":`+string(f.Envelope)+`}`)
 		case wire.Run:
 			var m wire.RunMessage
 			_ = json.Unmarshal(f.Envelope, &m)
+			asked = f.Stream
 			act(string(m.Input), f.Stream, send)
 		}
 	}
@@ -79,6 +84,24 @@ func act(input string, stream uint32, send func(wire.Kind, uint32, string, strin
 		fmt.Println("hello from user code")
 	case `"hang"`:
 		return
+	case `"ask"`, `"tell"`: // a client's checkpoint id that is no string
+		kind := map[string]wire.Kind{`"ask"`: wire.Ask, `"tell"`: wire.Tell}[input]
+		send(kind, stream, fmt.Sprintf(`{"op":"checkpoint.put","run":%d,"thread_id":"t","checkpoint_id":5}`, stream), "")
+		return
+	case `"exit"`:
+		os.Exit(0)
+	case `"flood"`:
+		line := strings.Repeat("x", 1023) + "\n"
+		for range 50 << 10 {
+			_, _ = os.Stdout.WriteString(line)
+		}
+	case `"garbage"`:
+		_, _ = os.NewFile(3, "link").Write([]byte("\x00\x00\x00\x0fthis is no frame"))
+		select {}
+	case `"huge"`:
+		header := binary.BigEndian.AppendUint32(nil, 65<<20)
+		_, _ = os.NewFile(3, "link").Write(append(header, make([]byte, 1<<20)...))
+		select {}
 	case `"child"`:
 		cmd := exec.Command("sleep", "600")
 		if err := cmd.Start(); err != nil {
@@ -141,11 +164,12 @@ type sink struct {
 	chunks []string
 	chunk  chan string
 	done   chan agent.Done
+	failed chan error
 	lost   chan error
 }
 
 func newSink() *sink {
-	return &sink{chunk: make(chan string, 100), done: make(chan agent.Done, 1), lost: make(chan error, 1)}
+	return &sink{chunk: make(chan string, 100), failed: make(chan error, 10), done: make(chan agent.Done, 1), lost: make(chan error, 1)}
 }
 
 func (s *sink) Chunk(event string, data json.RawMessage) {
@@ -156,7 +180,7 @@ func (s *sink) Chunk(event string, data json.RawMessage) {
 }
 func (s *sink) Done(d agent.Done) { s.done <- d }
 func (s *sink) Lost(err error)    { s.lost <- err }
-func (s *sink) Failed(error)      {}
+func (s *sink) Failed(err error)  { s.failed <- err }
 
 func job(input string) agent.Job {
 	return agent.Job{Run: agent.Run{ID: input, GraphID: "agent", Kwargs: agent.Kwargs{Input: json.RawMessage(strconv.Quote(input)), Config: json.RawMessage(`{}`)}}}

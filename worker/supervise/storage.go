@@ -15,7 +15,7 @@ import (
 func (l *link) operate(f wire.Frame) error {
 	var op wire.Op
 	if err := decode(f, &op); err != nil {
-		return err
+		return l.misread(f, err)
 	}
 	r := l.run(op.Run)
 	if op.Run != 0 && r == nil {
@@ -42,6 +42,25 @@ func (l *link) operate(f wire.Frame) error {
 			}
 			l.answer(f, map[string]any{"ok": true}, nil)
 		})
+	}
+	return nil
+}
+
+// misread refuses an operation whose members have wrong types: user code has put a value of its own where an id belongs.
+// That is the trouble of one run and not of its worker, which may run others.
+func (l *link) misread(f wire.Frame, err error) error {
+	if f.Kind == wire.Ask {
+		l.answerError(f, slipway.Errorf(slipway.CodeInvalid, "storage operation: %w", err))
+		return nil
+	}
+	var of struct {
+		Run uint32 `json:"run"`
+	}
+	if json.Unmarshal(f.Envelope, &of) != nil {
+		return err
+	}
+	if r := l.run(of.Run); r != nil {
+		r.sink.Failed(slipway.Errorf(slipway.CodeInvalid, "storage operation: %w", err))
 	}
 	return nil
 }
