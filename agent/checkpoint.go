@@ -41,7 +41,7 @@ type Write struct {
 	Typed
 }
 
-// CheckpointTuple is a checkpoint with the values its header names and its pending writes by (task id, index).
+// CheckpointTuple is a checkpoint with the values its header names and its pending writes by (task path, task id, index).
 type CheckpointTuple struct {
 	Checkpoint
 	Values []ChannelBlob

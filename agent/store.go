@@ -46,9 +46,15 @@ type Store interface {
 	// CodeConflict "Thread <id> has in-flight runs" while runs are pending or running.
 	PutState(ctx context.Context, threadID, graphID string, s Snapshot, now time.Time) (Thread, error)
 
+	// PatchState merges metadata shallowly into that of the latest root checkpoint and into the thread's state, and returns
+	// the checkpoint's address. CodeNotFound without a checkpoint.
+	PatchState(ctx context.Context, threadID string, metadata json.RawMessage, now time.Time) (CheckpointKey, error)
+
 	// Admit records a new run in one transaction (reference 17.5, 4.2): the thread is created if asked for, the multitask
 	// rule is decided, cancels of other runs are recorded, the row is inserted, the thread becomes busy.
 	Admit(ctx context.Context, a Admission) (Admitted, error)
+	// AdmitAll is Admit for several runs in one transaction: all of them or none.
+	AdmitAll(ctx context.Context, list []Admission) ([]Admitted, error)
 	// Claim makes up to limit due pending runs of these graphs running, in their order, skipping threads that have a
 	// running run, and returns them with epoch and attempt raised. next is when the earliest delayed run becomes due,
 	// zero without one.
@@ -98,6 +104,8 @@ type Store interface {
 	Register(ctx context.Context, instance string) (release func() error, err error)
 	// Dead returns the registered instances that hold running runs and are not alive.
 	Dead(ctx context.Context) ([]string, error)
+	// AwaitEnd returns when an instance is not alive any more, or with ctx.
+	AwaitEnd(ctx context.Context, instance string) error
 	// RunningOf returns the running runs held by an instance.
 	RunningOf(ctx context.Context, instance string) ([]Run, error)
 }

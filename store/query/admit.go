@@ -11,36 +11,52 @@ import (
 
 // Admit records a new run (reference 17.5, 4.2).
 func (a *Agent) Admit(ctx context.Context, in agent.Admission) (agent.Admitted, error) {
-	return write(ctx, a.engine, func(c Conn) (agent.Admitted, error) {
-		t, fresh, err := admissionThread(c, in)
-		if err != nil {
-			return agent.Admitted{}, err
-		}
-		var inFlight []agent.Run
-		if !fresh {
-			if inFlight, err = all(c, scanRun, selectInFlight, t.ID); err != nil {
-				return agent.Admitted{}, err
+	return write(ctx, a.engine, func(c Conn) (agent.Admitted, error) { return admit(c, in) })
+}
+
+// AdmitAll records several runs or none.
+func (a *Agent) AdmitAll(ctx context.Context, list []agent.Admission) ([]agent.Admitted, error) {
+	return write(ctx, a.engine, func(c Conn) ([]agent.Admitted, error) {
+		out := make([]agent.Admitted, 0, len(list))
+		for _, in := range list {
+			one, err := admit(c, in)
+			if err != nil {
+				return nil, err
 			}
+			out = append(out, one)
 		}
-		out, left, err := supersede(c, inFlight, in)
-		if err != nil {
-			return agent.Admitted{}, err
-		}
-		if err := occupy(&t, in); err != nil {
-			return agent.Admitted{}, err
-		}
-		if fresh {
-			err = addThread(c, t)
-		} else {
-			err = saveThread(c, t)
-		}
-		if err != nil {
-			return agent.Admitted{}, err
-		}
-		out.Thread = t.Thread
-		out.Run, err = enter(c, in, left)
-		return out, err
+		return out, nil
 	})
+}
+
+func admit(c Conn, in agent.Admission) (agent.Admitted, error) {
+	t, fresh, err := admissionThread(c, in)
+	if err != nil {
+		return agent.Admitted{}, err
+	}
+	var inFlight []agent.Run
+	if !fresh {
+		if inFlight, err = all(c, scanRun, selectInFlight, t.ID); err != nil {
+			return agent.Admitted{}, err
+		}
+	}
+	out, left, err := supersede(c, inFlight, in)
+	if err != nil {
+		return agent.Admitted{}, err
+	}
+	if err := occupy(&t, in); err != nil {
+		return agent.Admitted{}, err
+	}
+	keep := saveThread
+	if fresh {
+		keep = addThread
+	}
+	if err := keep(c, t); err != nil {
+		return agent.Admitted{}, err
+	}
+	out.Thread = t.Thread
+	out.Run, err = enter(c, in, left)
+	return out, err
 }
 
 // admissionThread finds the thread of a run, or makes one that is not stored yet.

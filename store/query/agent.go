@@ -14,6 +14,7 @@ import (
 type Instances interface {
 	Register(id string) (release func() error, err error)
 	Alive(id string) (bool, error)
+	AwaitEnd(ctx context.Context, id string) error
 }
 
 // Agent keeps everything of one deployment; it implements agent.Store. It is safe for concurrent use.
@@ -160,6 +161,11 @@ func orderBy(columns map[string]string, by string, ascending bool) (string, erro
 // Register announces a server instance.
 func (a *Agent) Register(_ context.Context, instance string) (func() error, error) {
 	return a.instances.Register(instance)
+}
+
+// AwaitEnd returns when an instance is not alive any more.
+func (a *Agent) AwaitEnd(ctx context.Context, instance string) error {
+	return a.instances.AwaitEnd(ctx, instance)
 }
 
 const runningInstances = `SELECT DISTINCT instance FROM runs WHERE status = 'running'`

@@ -192,7 +192,7 @@ func fillValues(c Conn, list []agent.CheckpointTuple) error {
 const selectWrites = `
 SELECT w.key, p.task_id, p.idx, p.task_path, p.channel, p.type, p.bytes FROM json_each(?) AS w CROSS JOIN writes AS p
   ON p.thread_id = w.value ->> 0 AND p.ns = w.value ->> 1 AND p.checkpoint_id = w.value ->> 2
-ORDER BY w.key, p.task_id, p.idx`
+ORDER BY w.key, p.task_path, p.task_id, p.idx`
 
 // fillWrites reads the pending writes of all tuples at once.
 func fillWrites(c Conn, list []agent.CheckpointTuple) error {

@@ -42,12 +42,14 @@ func (a *Agent) Frames(ctx context.Context, runID string, after int64, limit int
 const dropFrames = `
 DELETE FROM frames WHERE run_id IN (
   SELECT f.run_id FROM (SELECT DISTINCT run_id FROM frames) AS f LEFT JOIN runs AS r ON r.id = f.run_id
-  WHERE r.id IS NULL OR r.ended_at > 0 AND r.ended_at < ?)`
+  WHERE r.ended_at > 0 AND r.ended_at < ?1 OR r.id IS NULL AND NOT EXISTS (
+    SELECT 1 FROM frames AS g WHERE g.run_id = f.run_id AND CAST(substr(g.id, 1, 13) AS BIGINT) >= ?2))`
 
-// DropFrames removes the frames of runs that ended before the given time, or are gone.
+// DropFrames removes the frames of runs that ended before the given time. Frames whose run is gone go by their own age:
+// the milliseconds their ids begin with.
 func (a *Agent) DropFrames(ctx context.Context, endedBefore time.Time) error {
 	return a.engine.Write(ctx, func(c Conn) error {
-		_, err := c.Exec(dropFrames, micros(endedBefore))
+		_, err := c.Exec(dropFrames, micros(endedBefore), endedBefore.UnixMilli())
 		return err
 	})
 }

@@ -196,6 +196,9 @@ func (a *Agent) DeleteThread(ctx context.Context, id string) error {
 		if running {
 			return slipway.Errorf(slipway.CodeConflict, "Thread %s has a running run; cancel it first", id)
 		}
+		if _, err := c.Exec(`DELETE FROM frames WHERE thread_id = ?`, id); err != nil {
+			return err
+		}
 		return dropThread(c, id)
 	})
 }
@@ -205,10 +208,8 @@ func hasRuns(c Conn, threadID, condition string) (bool, error) {
 	return ok, err
 }
 
+// dropThread removes a thread and its runs; their frames stay until they are dropped by age: the replay window of a temporary run outlives its row.
 func dropThread(c Conn, id string) error {
-	if _, err := c.Exec(`DELETE FROM frames WHERE thread_id = ?`, id); err != nil {
-		return err
-	}
 	if err := dropCheckpoints(c, id); err != nil {
 		return err
 	}

@@ -1,30 +1,72 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 )
 
 // instances knows which agent servers live: each holds a lock on its own file, which the kernel drops with the process.
 type instances struct{ dir string }
 
+const lockSuffix = ".lock"
+
 // Register takes the lock of an instance until release is called or the process dies.
 func (i instances) Register(id string) (release func() error, err error) {
 	if err := os.MkdirAll(i.dir, 0o700); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(i.path(id), os.O_CREATE|os.O_RDWR, 0o600)
+	f, err := i.take(id)
 	if err != nil {
 		return nil, err
 	}
-	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		return nil, errors.Join(fmt.Errorf("lock %s: %w; another server bears this instance id", f.Name(), err), f.Close())
-	}
+	i.sweep()
 	return func() error { return errors.Join(os.Remove(f.Name()), f.Close()) }, nil
+}
+
+// take locks the file of an instance. A sweep of another process may remove the file just before; then it is made again.
+func (i instances) take(id string) (*os.File, error) {
+	for {
+		f, err := os.OpenFile(i.path(id), os.O_CREATE|os.O_RDWR, 0o600)
+		if err != nil {
+			return nil, err
+		}
+		if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+			return nil, errors.Join(fmt.Errorf("lock %s: %w; another server bears this instance id", f.Name(), err), f.Close())
+		}
+		ours, err := f.Stat()
+		if err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if there, err := os.Stat(f.Name()); err == nil && os.SameFile(ours, there) {
+			return f, nil
+		}
+		_ = f.Close()
+	}
+}
+
+// sweep removes the files that killed servers left.
+func (i instances) sweep() {
+	entries, _ := os.ReadDir(i.dir) // what cannot be read is swept another time
+	for _, entry := range entries {
+		id, ok := strings.CutSuffix(entry.Name(), lockSuffix)
+		if !ok {
+			continue
+		}
+		f, err := os.OpenFile(i.path(id), os.O_RDWR, 0)
+		if err != nil {
+			continue
+		}
+		if flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+			_ = os.Remove(f.Name())
+		}
+		_ = f.Close()
+	}
 }
 
 // Alive says whether the process that registered the instance still lives.
@@ -37,7 +79,7 @@ func (i instances) Alive(id string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	switch err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); {
+	switch err := flock(f, syscall.LOCK_SH|syscall.LOCK_NB); {
 	case errors.Is(err, syscall.EWOULDBLOCK):
 		return true, nil
 	case err != nil:
@@ -46,4 +88,33 @@ func (i instances) Alive(id string) (bool, error) {
 	return false, nil
 }
 
-func (i instances) path(id string) string { return filepath.Join(i.dir, filepath.Base(id)+".lock") }
+// AwaitEnd waits until the kernel gives the instance's lock away. After ctx a goroutine goes on waiting for that in the
+// background: nothing can take a thread out of the wait.
+func (i instances) AwaitEnd(ctx context.Context, id string) error {
+	f, err := os.OpenFile(i.path(id), os.O_RDWR, 0)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- errors.Join(flock(f, syscall.LOCK_SH), f.Close()) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// flock locks a file, going on after signals.
+func flock(f *os.File, how int) error {
+	for {
+		if err := syscall.Flock(int(f.Fd()), how); !errors.Is(err, syscall.EINTR) {
+			return err
+		}
+	}
+}
+
+func (i instances) path(id string) string { return filepath.Join(i.dir, filepath.Base(id)+lockSuffix) }

@@ -179,7 +179,15 @@ func instances(t *testing.T, s agent.Store) {
 	dead, err := s.Dead(ctx)
 	must(t, err)
 	equal(t, "alive", len(dead), 0)
+	short, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
+	defer cancel()
+	if err := s.AwaitEnd(short, "i"); err == nil {
+		t.Fatal("AwaitEnd returned while the instance was alive")
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- s.AwaitEnd(ctx, "i") }()
 	must(t, release())
+	must(t, <-ended)
 	dead, err = s.Dead(ctx)
 	must(t, err)
 	equal(t, "dead", fmt.Sprint(dead), "[i]")
