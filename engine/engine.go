@@ -52,11 +52,13 @@ type Engine struct {
 	broken   map[string]string   // language -> why no worker of it comes up
 	arrival  chan struct{}       // closed and replaced when a worker arrives
 	tracks   map[string]*track   // runs somebody here executes or watches
+	peers    map[string]struct{} // other instances whose end is awaited
 	wanted   map[string]struct{} // runs other instances watch and nobody here executes yet
 	starved  bool                // pending runs may be waiting for a slot
 	draining bool
 
-	kick    chan struct{} // wakes the dispatcher
+	kick    chan struct{}   // wakes the dispatcher
+	life    context.Context // of the loops; set by Start
 	stop    context.CancelFunc
 	loops   sync.WaitGroup
 	running sync.WaitGroup // executions until they are settled
@@ -70,7 +72,7 @@ func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, cl
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
 		pool: map[string]*seat{}, failures: map[string]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
-		tracks: map[string]*track{}, wanted: map[string]struct{}{}, kick: make(chan struct{}, 1),
+		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{}, kick: make(chan struct{}, 1),
 	}
 }
 
@@ -107,11 +109,13 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.rescue(ctx); err != nil {
 		return err
 	}
+	e.life, e.stop = context.WithCancel(context.Background())
 	e.listen()
-	loopCtx, cancel := context.WithCancel(context.Background())
-	e.stop = cancel
-	e.loops.Go(func() { e.dispatch(loopCtx) })
-	e.loops.Go(func() { e.sweep(loopCtx) })
+	if err := e.watchHolders(ctx); err != nil {
+		return err
+	}
+	e.loops.Go(func() { e.dispatch(e.life) })
+	e.loops.Go(func() { e.sweep(e.life) })
 	if err := e.workers.Start(e); err != nil {
 		return fmt.Errorf("start workers: %w", err)
 	}

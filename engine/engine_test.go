@@ -507,7 +507,7 @@ func TestResumableStreamIsReplayedWithoutGapOrDuplicate(t *testing.T) {
 		case step <- struct{}{}:
 		default:
 		}
-		sub, err := s.JoinStream(t.Context(), run.ThreadID, run.ID, last)
+		sub, err := s.JoinStream(t.Context(), run.ThreadID, run.ID, engine.From{LastEventID: last})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -529,7 +529,7 @@ func TestResumableStreamIsReplayedWithoutGapOrDuplicate(t *testing.T) {
 	}
 	s.stop()
 	again := w.start("b", 1, map[string]fake.Graph{"agent": graph})
-	sub, err := again.JoinStream(t.Context(), run.ThreadID, run.ID, want[10].ID)
+	sub, err := again.JoinStream(t.Context(), run.ThreadID, run.ID, engine.From{LastEventID: want[10].ID})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -597,7 +597,7 @@ func TestAnotherServersRunCanBeJoinedAndCancelled(t *testing.T) {
 	run := first.create(r)
 	inside := g.await(t)
 	inside.Chunk("values", `1`)
-	sub, err := second.JoinStream(t.Context(), run.ThreadID, run.ID, "-1")
+	sub, err := second.JoinStream(t.Context(), run.ThreadID, run.ID, engine.From{LastEventID: "-1"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -39,7 +39,7 @@ func (e *Engine) launch(r agent.Run, s *seat) {
 	x.mu.Lock()
 	x.timeout = time.AfterFunc(e.cfg.RunTimeout, x.expire)
 	x.mu.Unlock()
-	resume := r.Attempt > 1 && r.Checkpointed && !r.Temporary
+	resume := r.Epoch > 1 && r.Checkpointed && !r.Temporary
 	s.w.Run(agent.Job{Run: r, Resume: resume}, x)
 	if asked != nil {
 		x.cancel(asked.action, asked.reason)
@@ -53,7 +53,7 @@ func (t *track) prepare(r agent.Run) {
 	t.keep = r.Kwargs.Resumable
 	fresh := t.seq == 0
 	t.mu.Unlock()
-	if !t.keep || !fresh || r.Attempt <= 1 {
+	if !t.keep || !fresh || r.Epoch <= 1 { // the epoch: an attempt handed back by a drain does not count
 		return
 	}
 	var last agent.Frame

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,6 +34,25 @@ func (c *idClock) after(id string) {
 	if ms > c.ms || (ms == c.ms && n > c.n) {
 		c.ms, c.n = ms, n
 	}
+}
+
+// idUntil is an id greater than any made before a moment's millisecond.
+func idUntil(t time.Time) string {
+	return strconv.FormatInt(t.UnixMilli()-1, 10) + "-" + strconv.FormatInt(math.MaxInt64, 10)
+}
+
+// checkpointTime reads the time out of a checkpoint id, a UUIDv6 (reference 1): 60 bits of 100 ns since 1582-10-15.
+func checkpointTime(id string) (time.Time, bool) {
+	hex := strings.ReplaceAll(id, "-", "")
+	if len(hex) != 32 || hex[12] != '6' {
+		return time.Time{}, false
+	}
+	ticks, err := strconv.ParseInt(hex[:12]+hex[13:16], 16, 64)
+	if err != nil {
+		return time.Time{}, false
+	}
+	const gregorian = 122192928000000000 // ticks from 1582-10-15 to 1970
+	return time.UnixMicro((ticks - gregorian) / 10), true
 }
 
 func splitID(id string) (ms, n int64) {

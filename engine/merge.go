@@ -111,14 +111,12 @@ func runConfig(a agent.Assistant, thread json.RawMessage, request fields, r agen
 	return out.json()
 }
 
-// threadConfig is what the thread keeps: assistant and request settings, never the request's configurable.
+// threadConfig is what the thread keeps: assistant and request settings, never a configurable. The request's would poison
+// later runs, and the assistant's would win over that of another assistant that runs on the thread later.
 func threadConfig(a agent.Assistant, request fields) json.RawMessage {
-	out := parse(a.Config)
-	for k, v := range request {
-		if k != "configurable" && k != "metadata" {
-			out[k] = v
-		}
-	}
+	out := parse(a.Config).lay(request)
+	delete(out, "configurable")
+	delete(out, "metadata")
 	return out.json()
 }
 

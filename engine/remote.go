@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -15,7 +16,8 @@ const (
 	topicCancel = "cancel" // a cancel was recorded for a run that another instance executes
 	topicJoin   = "join"   // an instance watches a run
 	topicEnd    = "end"    // a run has ended
-	topicHello  = "hello"  // an instance has come: tell it what is watched
+	topicHello  = "hello"  // an instance has come: tell it what is watched, and watch it
+	topicHere   = "here"   // an instance that was there before answers a hello
 	topicFrames = "frames/"
 )
 
@@ -47,8 +49,55 @@ func (e *Engine) listen() {
 	on(topicCancel, e.heardCancel)
 	on(topicJoin, e.heardJoin)
 	on(topicEnd, e.heardEnd)
-	on(topicHello, func(note) { e.repeatJoins() })
+	on(topicHello, func(n note) {
+		e.say(topicHere, note{})
+		e.repeatJoins()
+		e.watch(n.From)
+	})
+	on(topicHere, func(n note) { e.watch(n.From) })
 	e.say(topicHello, note{})
+}
+
+// watch rescues the runs of another instance as soon as it dies.
+func (e *Engine) watch(instance string) {
+	e.mu.Lock()
+	_, known := e.peers[instance]
+	known = known || e.draining
+	if !known {
+		e.peers[instance] = struct{}{}
+		e.loops.Add(1)
+	}
+	e.mu.Unlock()
+	if known {
+		return
+	}
+	go func() {
+		defer e.loops.Done()
+		err := e.store.AwaitEnd(e.life, instance)
+		e.mu.Lock()
+		delete(e.peers, instance)
+		e.mu.Unlock()
+		if err == nil {
+			err = e.rescue(e.life)
+		}
+		if err != nil && e.life.Err() == nil {
+			e.log.Error("looking after another instance failed", "instance", instance, "error", err)
+		}
+	}()
+}
+
+// watchHolders watches the instances that hold running runs now. Those that take runs later answer the hello.
+func (e *Engine) watchHolders(ctx context.Context) error {
+	runs, err := e.store.InFlight(ctx, "")
+	if err != nil {
+		return fmt.Errorf("look for runs of other instances: %w", err)
+	}
+	for _, r := range runs {
+		if r.Status == agent.RunRunning && r.Instance != e.cfg.Instance {
+			e.watch(r.Instance)
+		}
+	}
+	return nil
 }
 
 // others decodes messages and leaves out this instance's own.

@@ -35,6 +35,15 @@ type RunRequest struct {
 	Keep            bool // on_completion = keep, for stateless runs
 }
 
+// From says where a joined stream begins (reference 10.2, 10.3).
+type From struct {
+	// LastEventID: "" = frames from now on; "-1" or "-" = from the start; else frames with greater ids (an integer is
+	// taken as a position).
+	LastEventID string
+	// CheckpointID: from the start means from this checkpoint of the run on; one that is not of this run is ignored.
+	CheckpointID string
+}
+
 // StateRequest addresses a state of a thread. The zero Checkpoint means the latest.
 type StateRequest struct {
 	ThreadID   string

@@ -43,6 +43,35 @@ func (e *Engine) WaitRun(ctx context.Context, r RunRequest) (agent.Run, *Waiter,
 	return run, w, nil
 }
 
+// CreateRuns admits background runs, all or none (reference 5).
+func (e *Engine) CreateRuns(ctx context.Context, list []RunRequest) ([]agent.Run, error) {
+	admissions := make([]agent.Admission, 0, len(list))
+	for _, r := range list {
+		a, err := e.admission(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		admissions = append(admissions, a)
+	}
+	seats := make([]*seat, len(list))
+	for i := range admissions {
+		seats[i] = e.reserveFor(&admissions[i])
+	}
+	admitted, err := e.store.AdmitAll(ctx, admissions)
+	if err != nil {
+		for _, s := range seats {
+			e.unreserve(s)
+		}
+		return nil, err
+	}
+	runs := make([]agent.Run, 0, len(admitted))
+	for i, a := range admitted {
+		e.follow(a, seats[i])
+		runs = append(runs, a.Run)
+	}
+	return runs, nil
+}
+
 // admit records a run. watch is called before anybody can claim it; what it returns undoes it if the run is refused.
 func (e *Engine) admit(ctx context.Context, r RunRequest, watch func(agent.Run) func()) (agent.Run, error) {
 	a, err := e.admission(ctx, r)
@@ -205,20 +234,19 @@ func (e *Engine) DeleteRun(ctx context.Context, threadID, runID string) error {
 
 func inFlight(r agent.Run) bool { return r.Status == agent.RunPending || r.Status == agent.RunRunning }
 
-// JoinStream subscribes to a run. lastEventID "" = frames from now on; "-1" or "-" = from the start; else frames with
-// greater ids (an integer is taken as a position). A run that has ended and is not resumable yields just `end`. With
-// threadID "" the run is looked up on whichever thread.
-func (e *Engine) JoinStream(ctx context.Context, threadID, runID, lastEventID string) (*Subscription, error) {
+// JoinStream subscribes to a run. A run that has ended and is not resumable yields just `end`. With threadID "" the run is
+// looked up on whichever thread.
+func (e *Engine) JoinStream(ctx context.Context, threadID, runID string, from From) (*Subscription, error) {
 	t := e.hold(runID, threadID)
 	s := t.subscribe()
-	if err := e.join(ctx, s, threadID, runID, lastEventID); err != nil {
+	if err := e.join(ctx, s, threadID, runID, from); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (e *Engine) join(ctx context.Context, s *Subscription, threadID, runID, lastEventID string) error {
+func (e *Engine) join(ctx context.Context, s *Subscription, threadID, runID string, from From) error {
 	if !s.t.executedHere() {
 		s.t.attach() // before the store is read, so that no end is missed in between
 	}
@@ -228,12 +256,14 @@ func (e *Engine) join(ctx context.Context, s *Subscription, threadID, runID, las
 		return err
 	}
 	if gone {
-		if r, err = e.expiredRun(ctx, runID, err); err != nil {
+		if r, err = e.expiredRun(ctx, threadID, runID, err); err != nil {
 			return err
 		}
 	}
-	if r.Kwargs.Resumable && lastEventID != "" {
-		e.startReplay(ctx, s, r, lastEventID)
+	if r.Kwargs.Resumable && from.LastEventID != "" {
+		if err := e.startReplay(ctx, s, r, from); err != nil {
+			return err
+		}
 	}
 	if !inFlight(r) {
 		s.push(endFrame(r.ID, r.ThreadID, r.Status))
@@ -242,19 +272,19 @@ func (e *Engine) join(ctx context.Context, s *Subscription, threadID, runID, las
 }
 
 // expiredRun stands in for a run whose row is gone while its frames are still kept (temporary runs).
-func (e *Engine) expiredRun(ctx context.Context, runID string, missing error) (agent.Run, error) {
+func (e *Engine) expiredRun(ctx context.Context, threadID, runID string, missing error) (agent.Run, error) {
 	frames, err := e.store.Frames(ctx, runID, 0, 1)
 	if err != nil {
 		return agent.Run{}, err
 	}
-	if len(frames) == 0 {
+	if len(frames) == 0 || threadID != "" && frames[0].ThreadID != threadID {
 		return agent.Run{}, missing
 	}
 	return agent.Run{ID: runID, ThreadID: frames[0].ThreadID, Status: agent.RunSuccess, Kwargs: agent.Kwargs{Resumable: true}}, nil
 }
 
 // startReplay makes the subscription tell kept frames first.
-func (e *Engine) startReplay(ctx context.Context, s *Subscription, r agent.Run, lastEventID string) {
+func (e *Engine) startReplay(ctx context.Context, s *Subscription, r agent.Run, from From) error {
 	if r.Status == agent.RunRunning && r.Instance != e.cfg.Instance {
 		s.t.awaitJoined(ctx)
 	}
@@ -267,11 +297,28 @@ func (e *Engine) startReplay(ctx context.Context, s *Subscription, r agent.Run, 
 		}
 		return frames, nil
 	}
-	switch {
-	case lastEventID == "-" || lastEventID == "-1":
-	case strings.Contains(lastEventID, "-"):
-		s.last = lastEventID
+	var err error
+	switch id := from.LastEventID; {
+	case id == "-" || id == "-1":
+		s.last, err = e.idBefore(ctx, r, from.CheckpointID)
+	case strings.Contains(id, "-"):
+		s.last = id
 	default:
-		s.position, _ = strconv.ParseInt(lastEventID, 10, 64)
+		s.position, _ = strconv.ParseInt(id, 10, 64)
 	}
+	return err
+}
+
+// idBefore is the last frame id that lies surely before a checkpoint of the run: frames and checkpoints are only ordered by
+// their times, and a frame too many does no harm where a missing one would. "" without such a checkpoint.
+func (e *Engine) idBefore(ctx context.Context, r agent.Run, checkpointID string) (string, error) {
+	made, ok := checkpointTime(checkpointID)
+	if !ok {
+		return "", nil
+	}
+	cp, err := e.store.Checkpoint(ctx, agent.CheckpointKey{ThreadID: r.ThreadID, ID: checkpointID})
+	if err != nil || cp == nil || cp.RunID != r.ID {
+		return "", err
+	}
+	return idUntil(made), nil
 }

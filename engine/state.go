@@ -21,15 +21,31 @@ func (e *Engine) State(ctx context.Context, q StateRequest) (json.RawMessage, er
 	}
 	latest := q.Checkpoint.ID == "" && q.Checkpoint.Namespace == "" && !q.Subgraphs
 	graph := parse(t.Metadata).text("graph_id")
-	if absent(t.State) && (latest || graph == "" || q.Checkpoint.ID == "") {
+	if absent(t.State) && q.Checkpoint.ID == "" {
 		return emptyState(t.ID), nil
 	}
 	if latest {
 		return t.State, nil
 	}
+	if err := e.requireCheckpoint(ctx, t.ID, q.Checkpoint); err != nil {
+		return nil, err
+	}
 	return e.ask(ctx, graph, map[string]any{
 		"verb": "state.get", "graph_id": graph, "config": checkpointConfig(t.ID, q.Checkpoint), "subgraphs": q.Subgraphs,
 	})
+}
+
+// requireCheckpoint refuses a checkpoint that the thread does not have; a graph would take it for an empty state.
+func (e *Engine) requireCheckpoint(ctx context.Context, threadID string, k agent.CheckpointKey) error {
+	if k.ID == "" {
+		return nil
+	}
+	k.ThreadID = threadID
+	found, err := e.store.Checkpoint(ctx, k)
+	if err == nil && found == nil {
+		err = slipway.Errorf(slipway.CodeNotFound, "Checkpoint %s not found on thread %s", k.ID, threadID)
+	}
+	return err
 }
 
 // History returns an array of ThreadState, newest first.
@@ -71,6 +87,20 @@ func (e *Engine) UpdateState(ctx context.Context, u StateUpdate) (json.RawMessag
 		return nil, err
 	}
 	return e.keepUpdate(ctx, t.ID, graph, answer)
+}
+
+// PatchState merges metadata into that of the thread's latest checkpoint; reserved keys are dropped. The result is
+// {checkpoint}.
+func (e *Engine) PatchState(ctx context.Context, threadID string, metadata json.RawMessage) (json.RawMessage, error) {
+	key, err := e.store.PatchState(ctx, threadID, withoutReserved(object(metadata)), e.clock())
+	if err != nil {
+		return nil, err
+	}
+	checkpoint := fields{"checkpoint_map": json.RawMessage("null")}
+	checkpoint.set("thread_id", key.ThreadID)
+	checkpoint.set("checkpoint_ns", key.Namespace)
+	checkpoint.set("checkpoint_id", key.ID)
+	return fields{"checkpoint": checkpoint.json()}.json(), nil
 }
 
 func (e *Engine) refuseInFlight(ctx context.Context, threadID string) error {
@@ -144,6 +174,9 @@ func (e *Engine) ask(ctx context.Context, graph string, call map[string]any) (js
 }
 
 func (e *Engine) workerFor(ctx context.Context, graph string) (agent.Worker, error) {
+	if _, known := e.cfg.Graphs[graph]; !known {
+		return nil, slipway.Errorf(slipway.CodeNotFound, "Graph %q not found", graph)
+	}
 	late := time.NewTimer(workerPatience)
 	defer late.Stop()
 	for {

@@ -10,6 +10,9 @@ import (
 	"github.com/slipway-dev/slipway/agent"
 )
 
+// maxWaiting bounds the bytes that wait for one reader; a single larger frame may.
+const maxWaiting = 64 << 20
+
 // maxSeq marks a frame that was made up at the end of a stream and was never numbered.
 const maxSeq = math.MaxInt64
 
@@ -18,10 +21,11 @@ type Subscription struct {
 	t     *track
 	ready chan struct{}
 
-	mu     sync.Mutex
-	queue  []agent.Frame
-	err    error // why the stream ended early; told after the queue is empty
-	closed bool
+	mu      sync.Mutex
+	queue   []agent.Frame
+	waiting int   // bytes in the queue
+	err     error // why the stream ended early; told after the queue is empty
+	closed  bool
 
 	// Replay (reference 10.3), used by the reader only.
 	replay   bool
@@ -47,11 +51,13 @@ func (s *Subscription) push(f agent.Frame) bool {
 	if s.closed || s.err != nil {
 		return false
 	}
-	if len(s.queue) >= s.t.e.cfg.Buffer {
-		s.queue = nil
-		s.err = slipway.Errorf(slipway.CodeUnavailable, "the reader of this stream is too slow: %d frames were waiting; connect again to go on", s.t.e.cfg.Buffer)
+	if n := len(s.queue); n >= s.t.e.cfg.Buffer || n > 0 && s.waiting+len(f.Data) > maxWaiting {
+		s.err = slipway.Errorf(slipway.CodeUnavailable,
+			"the reader of this stream is too slow: %d frames with %d bytes were waiting; connect again to go on", n, s.waiting)
+		s.queue, s.waiting = nil, 0
 	} else {
 		s.queue = append(s.queue, f)
+		s.waiting += len(f.Data)
 	}
 	s.signal()
 	return s.err == nil
@@ -102,6 +108,7 @@ func (s *Subscription) take(ctx context.Context) (agent.Frame, bool, error) {
 	s.mu.Lock()
 	if len(s.queue) > 0 {
 		f := s.queue[0]
+		s.waiting -= len(f.Data)
 		s.queue[0] = agent.Frame{}
 		if s.queue = s.queue[1:]; len(s.queue) == 0 {
 			s.queue = nil

@@ -33,12 +33,14 @@ type Engine interface {
 
 	State(ctx context.Context, q engine.StateRequest) (json.RawMessage, error)
 	History(ctx context.Context, q engine.HistoryRequest) (json.RawMessage, error)
+	PatchState(ctx context.Context, threadID string, metadata json.RawMessage) (json.RawMessage, error)
 	UpdateState(ctx context.Context, u engine.StateUpdate) (json.RawMessage, error)
 
 	CreateRun(ctx context.Context, r engine.RunRequest) (agent.Run, error)
+	CreateRuns(ctx context.Context, list []engine.RunRequest) ([]agent.Run, error)
 	StreamRun(ctx context.Context, r engine.RunRequest) (agent.Run, Stream, error)
 	WaitRun(ctx context.Context, r engine.RunRequest) (agent.Run, Waiter, error)
-	JoinStream(ctx context.Context, threadID, runID, lastEventID string) (Stream, error)
+	JoinStream(ctx context.Context, threadID, runID string, from engine.From) (Stream, error)
 	Wait(ctx context.Context, threadID, runID string) (engine.Result, error)
 	Run(ctx context.Context, threadID, runID string) (agent.Run, error)
 	Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error)
@@ -134,6 +136,7 @@ func (a *API) routes() {
 	a.handle("POST /threads/{thread_id}/copy", a.copyThread)
 	a.handle("GET /threads/{thread_id}/state", a.getState)
 	a.handle("POST /threads/{thread_id}/state", a.updateState)
+	a.handle("PATCH /threads/{thread_id}/state", a.patchState)
 	a.handle("GET /threads/{thread_id}/state/{checkpoint_id}", a.getState)
 	a.handle("POST /threads/{thread_id}/state/checkpoint", a.postStateCheckpoint)
 	a.handle("GET /threads/{thread_id}/history", a.getHistory)

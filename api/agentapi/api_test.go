@@ -54,7 +54,7 @@ func (f *fake) StreamRun(_ context.Context, r engine.RunRequest) (agent.Run, age
 	return f.run(), &stream{frames: f.frames, open: f.open}, f.err
 }
 
-func (f *fake) JoinStream(context.Context, string, string, string) (agentapi.Stream, error) {
+func (f *fake) JoinStream(context.Context, string, string, engine.From) (agentapi.Stream, error) {
 	return &stream{frames: f.frames, open: f.open}, f.err
 }
 

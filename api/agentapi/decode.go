@@ -22,7 +22,11 @@ type body struct {
 	at       []any
 }
 
-// read returns the whole body, made clean: valid UTF-8, no U+0000.
+// maxDepth bounds how deep a body may be nested. Graph libraries, serialisers and databases give up between 1000 and
+// 10000 levels; what a client sends is laid into other documents and must stay readable wherever it ends up.
+const maxDepth = 500
+
+// read returns the whole body, made clean: valid UTF-8, no U+0000, not too deep.
 func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.cfg.MaxBody))
 	var tooLarge *http.MaxBytesError
@@ -35,7 +39,31 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))
 	}
+	if tooDeep(raw) {
+		return nil, slipway.Errorf(slipway.CodeInvalid, "the request body is nested deeper than %d levels; flatten it", maxDepth)
+	}
 	return withoutNUL(raw), nil
+}
+
+// tooDeep counts brackets outside strings.
+func tooDeep(raw []byte) bool {
+	depth, quoted := 0, false
+	for i := 0; i < len(raw); i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '{' || c == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
 }
 
 // withoutNUL replaces the escape of U+0000 by that of U+FFFD, in place.

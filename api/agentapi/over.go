@@ -29,8 +29,8 @@ func (e real) WaitRun(ctx context.Context, r engine.RunRequest) (agent.Run, Wait
 	return run, w, nil
 }
 
-func (e real) JoinStream(ctx context.Context, threadID, runID, lastEventID string) (Stream, error) {
-	s, err := e.Engine.JoinStream(ctx, threadID, runID, lastEventID)
+func (e real) JoinStream(ctx context.Context, threadID, runID string, from engine.From) (Stream, error) {
+	s, err := e.Engine.JoinStream(ctx, threadID, runID, from)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -52,6 +53,7 @@ func (b *body) run(threadID string) (runCall, error) {
 	}
 	completion := b.enum("on_completion", "delete", "delete", "keep", "complete", "continue")
 	q.Keep = completion == "keep" || completion == "continue"
+	b.checkAddress("checkpoint", q.Checkpoint)
 	call := runCall{request: q, cancelOnDisconnect: b.enum("on_disconnect", "continue", "cancel", "continue") == "cancel"}
 	b.later("webhook")
 	return call, b.err()
@@ -98,8 +100,23 @@ func (b *body) checkConfig(raw json.RawMessage) {
 	}
 	c.list("tags")
 	c.integer("recursion_limit", 1, 1, math.MaxInt32)
-	c.object("configurable")
+	c.checkAddress("configurable", c.object("configurable"))
 	c.object("metadata")
+	b.problems = append(b.problems, c.problems...)
+}
+
+// checkAddress checks the members of an object that address a checkpoint: a saver would stumble over another type.
+func (b *body) checkAddress(name string, raw json.RawMessage) {
+	if raw == nil {
+		return
+	}
+	c, err := parseBody(raw, append(slices.Clone(b.at), name)...)
+	if err != nil {
+		return // whoever took the object has said so
+	}
+	c.text("checkpoint_id")
+	c.text("checkpoint_ns")
+	c.object("checkpoint_map")
 	b.problems = append(b.problems, c.problems...)
 }
 

@@ -2,7 +2,6 @@ package agentapi
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"maps"
 	"net/http"
@@ -76,37 +75,21 @@ func (a *API) createRun(w http.ResponseWriter, r *http.Request) error {
 	return write(w, showRun(run))
 }
 
-// createRuns answers POST /runs/batch: all or none. What can be refused is looked at before the first run is made.
+// createRuns answers POST /runs/batch: all or none.
 func (a *API) createRuns(w http.ResponseWriter, r *http.Request) error {
 	calls, err := a.batch(w, r)
 	if err != nil {
 		return err
 	}
+	requests := make([]engine.RunRequest, 0, len(calls))
 	for _, call := range calls {
-		if _, err := a.engine.Assistant(r.Context(), call.request.AssistantID); err != nil {
-			return err
-		}
+		requests = append(requests, call.request)
 	}
-	runs := make([]agent.Run, 0, len(calls))
-	for _, call := range calls {
-		run, err := a.engine.CreateRun(r.Context(), call.request)
-		if err != nil {
-			a.takeBack(r.Context(), runs)
-			return err
-		}
-		runs = append(runs, run)
+	runs, err := a.engine.CreateRuns(r.Context(), requests)
+	if err != nil {
+		return err
 	}
 	return write(w, collect(runs, showRun))
-}
-
-// takeBack undoes the first part of a batch whose rest could not be made.
-func (a *API) takeBack(ctx context.Context, runs []agent.Run) {
-	for _, run := range runs {
-		err := a.engine.Cancel(context.WithoutCancel(ctx), run.ThreadID, run.ID, agent.CancelRollback, "batch refused", false)
-		if err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound {
-			a.cfg.Log.Error("run of a refused batch not taken back", "run_id", run.ID, "error", err)
-		}
-	}
 }
 
 // listRuns answers GET /threads/{t}/runs.

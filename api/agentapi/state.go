@@ -147,6 +147,25 @@ func (a *API) updateState(w http.ResponseWriter, r *http.Request) error {
 	return write(w, answer)
 }
 
+// patchState answers PATCH /threads/{t}/state.
+func (a *API) patchState(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "thread_id")
+	if err != nil {
+		return err
+	}
+	b, err := a.body(w, r)
+	if err != nil {
+		return err
+	}
+	b.required("metadata")
+	metadata := b.object("metadata")
+	if err := b.err(); err != nil {
+		return err
+	}
+	answer, err := a.engine.PatchState(r.Context(), id, metadata)
+	return orWrite(w, answer, err)
+}
+
 // getHistory answers GET /threads/{t}/history.
 func (a *API) getHistory(w http.ResponseWriter, r *http.Request) error {
 	id, err := pathID(r, "thread_id")

@@ -12,11 +12,12 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/engine"
 )
 
 const (
 	// batchLimit is how many frames wait for the connection; the engine's own buffer comes before.
-	batchLimit = 256
+	batchLimit = 32
 	// writeLimit is how long a connection may take to accept what is written to it.
 	writeLimit = 2 * time.Minute
 )
@@ -53,7 +54,8 @@ func (a *API) joinStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	s, err := a.engine.JoinStream(r.Context(), threadID, runID, r.Header.Get("Last-Event-ID"))
+	from := engine.From{LastEventID: r.Header.Get("Last-Event-ID"), CheckpointID: query(r, "checkpoint_id")}
+	s, err := a.engine.JoinStream(r.Context(), threadID, runID, from)
 	if err != nil {
 		return err
 	}
