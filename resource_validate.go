@@ -19,9 +19,10 @@ func inSpec(path ...any) []any { return append(at("source_config", "resource_spe
 // validate checks the bounds of spec 2.4 and 8 on the rounded values, and that limits and maxima are not below requests
 // and minima.
 func (s ResourceSpec) validate(problems *Problems) {
+	given := s.Rounded()
+	given.validateCPU(problems) // a default that follows from a wrong value is not another mistake
+	given.validateCounts(problems)
 	full := s.WithDefaults()
-	full.validateCPU(problems)
-	full.validateCounts(problems)
 	full.validateOrder(problems)
 	validatePod(problems, s)
 }

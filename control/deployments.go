@@ -186,9 +186,15 @@ func (s *Service) facts(tx slipway.Tx, d slipway.Deployment, in slipway.Deployme
 	return facts, nil
 }
 
+// Deletion says how a deployment is deleted (control-plane reference 4).
+type Deletion struct {
+	Force          bool // remove the records of one that is deleted already without waiting for its data plane; final
+	TracingProject bool // remove the tracing project too; else it stays for a later deployment of the name
+}
+
 // Delete takes a deployment out of sight at once. Its unfinished revisions are interrupted, the data plane tears it down,
-// and the records go when it reports so. Deleting twice is no error.
-func (s *Service) Delete(ctx context.Context, who slipway.Principal, id string) error {
+// and the records go when it reports so. Deleting twice is no error. CodeBadRequest: Force on one that is not deleted.
+func (s *Service) Delete(ctx context.Context, who slipway.Principal, id string, how Deletion) error {
 	if err := authorize(who, mayDelete); err != nil {
 		return err
 	}
@@ -197,10 +203,18 @@ func (s *Service) Delete(ctx context.Context, who slipway.Principal, id string) 
 		if err != nil {
 			return deploymentNotFound(id, err)
 		}
-		if d.Status == slipway.DeploymentAwaitingDelete {
+		switch deleted := d.Status == slipway.DeploymentAwaitingDelete; {
+		case deleted && how.Force:
+			return tx.PurgeDeployment(d.ID)
+		case deleted:
 			return nil
+		case how.Force:
+			return slipway.Errorf(slipway.CodeBadRequest, "deployment %q is not deleted, so force does not apply; leave it out", d.Name)
 		}
 		if err := s.interruptAll(tx, d.ID); err != nil {
+			return err
+		}
+		if err := releaseTracingProject(tx, d, how); err != nil {
 			return err
 		}
 		if err := tx.PutDeployment(d.Deleted(s.clock())); err != nil {
@@ -208,6 +222,22 @@ func (s *Service) Delete(ctx context.Context, who slipway.Principal, id string) 
 		}
 		return s.audit(tx, who, "delete_deployment", id, map[string]any{"name": d.Name})
 	}))
+}
+
+// releaseTracingProject lets the project outlive its deployment, unless it is to go with it.
+func releaseTracingProject(tx slipway.Tx, d slipway.Deployment, how Deletion) error {
+	if how.TracingProject {
+		return nil
+	}
+	project, err := tx.TracingProjectByName(d.TenantID, d.Name)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	project.DeploymentID = ""
+	return tx.PutTracingProject(project)
 }
 
 func (s *Service) interruptAll(tx slipway.Tx, deploymentID string) error {

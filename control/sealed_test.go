@@ -84,3 +84,21 @@ func TestSecretsThatCannotBeOpenedBreakTheirOwnBlueprintOnly(t *testing.T) {
 	_, err = w.Patch(t.Context(), w.Admin, broken.ID, slipway.DeploymentPatch{Secrets: &[]slipway.Secret{{Name: "TOKEN", Value: "new"}}})
 	must(t, 0, err)
 }
+
+func TestTheTracingProjectOutlivesItsDeploymentUnlessAskedFor(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first := w.create()
+	again := func(how control.Deletion, id string) control.Deployment {
+		must(t, 0, w.Delete(t.Context(), w.Admin, id, how))
+		must(t, 0, w.Delete(t.Context(), w.Admin, id, control.Deletion{Force: true}))
+		return w.create()
+	}
+	second := again(control.Deletion{}, first.ID)
+	if second.TracingProjectID != first.TracingProjectID {
+		t.Errorf("the tracing project went with its deployment, though nobody asked for that")
+	}
+	if third := again(control.Deletion{TracingProject: true}, second.ID); third.TracingProjectID == second.TracingProjectID {
+		t.Errorf("the tracing project stayed, though it was to go")
+	}
+}

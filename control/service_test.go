@@ -336,7 +336,7 @@ func TestDeletedDeploymentIsTornDownThenForgotten(t *testing.T) {
 	d := w.create()
 	w.deploy()
 	job := w.patch(d.ID).LatestRevisionID
-	must(t, 0, w.Delete(t.Context(), w.Admin, d.ID))
+	must(t, 0, w.Delete(t.Context(), w.Admin, d.ID, control.Deletion{}))
 	got := w.desired()
 	if !got.Deleted || got.Active != nil || got.Candidate != nil {
 		t.Errorf("desired = %+v, want it deleted", got)
@@ -414,7 +414,7 @@ func TestSecretsAreNowhereInRecords(t *testing.T) {
 	w := newWorldOn(t, store)
 	d := w.create()
 	w.deploy()
-	must(t, 0, w.Delete(t.Context(), w.Admin, d.ID))
+	must(t, 0, w.Delete(t.Context(), w.Admin, d.ID, control.Deletion{}))
 	audit, err := json.Marshal(store.Audit())
 	must(t, 0, err)
 	shown, err := json.Marshal(d)

@@ -3,6 +3,8 @@ package controlapi
 import (
 	"context"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -25,6 +27,37 @@ type Page struct {
 	Offset int `query:"offset" minimum:"0" default:"0"`
 }
 
+// RemoteReconciled is a filter: whether a listener elsewhere looks after the deployment, which is when it has a listener_id.
+type RemoteReconciled struct {
+	Value string `query:"remote_reconciled" enum:"true,false"`
+}
+
+// selectsNone says whether the filters cannot match anything here: no deployment has a listener or tags.
+func (in listInput) selectsNone() bool { return in.RemoteReconciled.Value == "true" || len(commas(in.TagValueIDs)) > 0 }
+
+// oneOf checks the elements of a comma list in the query.
+func oneOf(problems *slipway.Problems, name string, list []string, valid func(string) bool, what string) {
+	for _, element := range list {
+		if !valid(element) {
+			problems.Add([]any{"query", name}, "%q is no %s", element, what)
+		}
+	}
+}
+
+func deploymentStatus(s string) bool {
+	return slices.Contains([]slipway.DeploymentStatus{
+		slipway.DeploymentAwaitingDatabase, slipway.DeploymentReady, slipway.DeploymentUnused, slipway.DeploymentAwaitingDelete, slipway.DeploymentUnknown,
+	}, slipway.DeploymentStatus(s))
+}
+
+func revisionStatus(s string) bool {
+	return slices.Contains(slipway.RevisionStatuses(), slipway.RevisionStatus(s))
+}
+
+func uuidText(s string) bool { return uuidForm.MatchString(s) }
+
+var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+
 type deploymentOutput struct{ Body Deployment }
 
 type createInput struct{ Body *DeploymentCreateRequest }
@@ -41,7 +74,9 @@ type listInput struct {
 	Status         string `query:"status" doc:"comma-separated statuses; AWAITING_DELETE lists what was deleted"`
 	DeploymentIDs  string `query:"deployment_ids" doc:"comma-separated ids"`
 	ImageVersion   string `query:"image_version"`
-	DeploymentType string `query:"deployment_type"`
+	DeploymentType string `query:"deployment_type" enum:"dev_free,dev,prod"`
+	TagValueIDs    string `query:"tag_value_ids" doc:"comma-separated ids; no deployment has tags, so any id selects none"`
+	RemoteReconciled
 }
 
 func (a *api) deployments() {
@@ -50,7 +85,7 @@ func (a *api) deployments() {
 	huma.Register(a.huma, created(operation("create_deployment", http.MethodPost, deploymentsPath, "Create a deployment", 400, 409)), a.createDeployment)
 	huma.Register(a.huma, operation("get_deployment", http.MethodGet, one, "Read a deployment", 404), a.getDeployment)
 	huma.Register(a.huma, operation("patch_deployment", http.MethodPatch, one, "Change a deployment", 400, 404), a.patchDeployment)
-	huma.Register(a.huma, operation("delete_deployment", http.MethodDelete, one, "Delete a deployment", 404), a.deleteDeployment)
+	huma.Register(a.huma, operation("delete_deployment", http.MethodDelete, one, "Delete a deployment", 400, 404), a.deleteDeployment)
 }
 
 func (a *api) answer(d control.Deployment, err error) (*deploymentOutput, error) {
@@ -79,14 +114,30 @@ func (a *api) patchDeployment(ctx context.Context, in *patchInput) (*deploymentO
 	return a.answer(a.svc.Patch(ctx, authn.Principal(ctx), in.DeploymentID, in.Body.domain()))
 }
 
-func (a *api) deleteDeployment(ctx context.Context, in *DeploymentPath) (*struct{}, error) {
-	if err := a.svc.Delete(ctx, authn.Principal(ctx), in.DeploymentID); err != nil {
+type deleteInput struct {
+	DeploymentPath
+	DeleteTracingProject bool `query:"delete_tracing_project" default:"false" doc:"remove the tracing project too"`
+	Force                bool `query:"force" default:"false" doc:"remove what is left of a deployment that is deleted already"`
+}
+
+func (a *api) deleteDeployment(ctx context.Context, in *deleteInput) (*struct{}, error) {
+	how := control.Deletion{Force: in.Force, TracingProject: in.DeleteTracingProject}
+	if err := a.svc.Delete(ctx, authn.Principal(ctx), in.DeploymentID, how); err != nil {
 		return nil, a.problem(err)
 	}
 	return nil, nil
 }
 
 func (a *api) listDeployments(ctx context.Context, in *listInput) (*struct{ Body DeploymentsList }, error) {
+	var problems slipway.Problems
+	oneOf(&problems, "status", commas(in.Status), deploymentStatus, "status of a deployment")
+	oneOf(&problems, "deployment_ids", commas(in.DeploymentIDs), uuidText, "uuid")
+	if err := problems.Err(); err != nil {
+		return nil, a.problem(err)
+	}
+	if in.selectsNone() {
+		return &struct{ Body DeploymentsList }{DeploymentsList{Resources: []Deployment{}, Offset: in.Offset}}, nil
+	}
 	found, err := a.svc.List(ctx, authn.Principal(ctx), slipway.DeploymentQuery{
 		Name: in.Name, NameContains: in.NameContains, Statuses: commas(in.Status), IDs: commas(in.DeploymentIDs),
 		ImageVersion: in.ImageVersion, Type: in.DeploymentType, Limit: in.Limit, Offset: in.Offset,

@@ -22,6 +22,7 @@ type revisionsInput struct {
 	DeploymentPath
 	Page
 	Status string `query:"status" doc:"comma-separated statuses"`
+	RemoteReconciled
 }
 
 type revisionOutput struct{ Body Revision }
@@ -54,9 +55,17 @@ func (a *api) listRevisions(ctx context.Context, in *revisionsInput) (*struct{ B
 	for _, status := range commas(in.Status) {
 		q.Statuses = append(q.Statuses, slipway.RevisionStatus(status))
 	}
+	var problems slipway.Problems
+	oneOf(&problems, "status", commas(in.Status), revisionStatus, "status of a revision")
+	if err := problems.Err(); err != nil {
+		return nil, a.problem(err)
+	}
 	found, err := a.svc.Revisions(ctx, authn.Principal(ctx), q)
 	if err != nil {
 		return nil, a.problem(err)
+	}
+	if in.RemoteReconciled.Value == "true" {
+		found = nil // no revision here has a listener
 	}
 	list := RevisionsList{Resources: []Revision{}, Offset: in.Offset + len(found)}
 	for _, r := range found {

@@ -3,6 +3,7 @@ package controlapi
 import (
 	"context"
 	"net/http"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -40,7 +41,32 @@ func (a *api) service(mux *http.ServeMux) {
 		send(w, "text/html; charset=utf-8", page)
 	})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if allowed := allowedMethods(mux, r); len(allowed) > 0 {
+			refuseMethod(w, r, allowed)
+			return
+		}
 		problem.Write(w, slipway.Errorf(slipway.CodeNotFound, "there is no %s %s here; /docs lists what there is", r.Method, r.URL.Path))
+	})
+}
+
+// allowedMethods lists the methods that the path of the request has.
+func allowedMethods(mux *http.ServeMux, r *http.Request) []string {
+	var allowed []string
+	for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete} {
+		other := r.Clone(r.Context())
+		other.Method = method
+		if _, pattern := mux.Handler(other); strings.HasPrefix(pattern, method+" ") {
+			allowed = append(allowed, method)
+		}
+	}
+	return allowed
+}
+
+func refuseMethod(w http.ResponseWriter, r *http.Request, allowed []string) {
+	list := strings.Join(allowed, ", ")
+	w.Header().Set("Allow", list)
+	problem.Write(w, &problem.Answer{
+		Status: http.StatusMethodNotAllowed, Text: "there is no " + r.Method + " " + r.URL.Path + ", only " + list + "; /docs lists what there is",
 	})
 }
 

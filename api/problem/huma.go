@@ -73,6 +73,9 @@ func Transform(_ huma.Context, _ string, v any) (any, error) {
 		return v, nil
 	}
 	answer := &Answer{Status: model.Status, Text: model.Detail}
+	if model.Status == http.StatusUnsupportedMediaType {
+		answer.Text = "the body's content type is not one this call reads; send JSON with Content-Type: application/json"
+	}
 	if model.Status == http.StatusUnprocessableEntity {
 		answer.Details = []Detail{}
 		for _, e := range model.Errors {

@@ -202,8 +202,9 @@ func reachable(addr net.Addr) string {
 	return fmt.Sprintf("127.0.0.1:%d", tcp.Port)
 }
 
-// now is the clock of this process.
-func now() time.Time { return time.Now().UTC() }
+// now is the clock of this process, in microseconds: what is stored is what was answered, and every client's parser of
+// ISO 8601 takes it.
+func now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
 
 // newID makes a UUIDv7.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }
