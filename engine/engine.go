@@ -56,6 +56,7 @@ type Engine struct {
 	wanted   map[string]struct{} // runs other instances watch and nobody here executes yet
 	starved  bool                // pending runs may be waiting for a slot
 	draining bool
+	left     bool // drained: nobody can be told anything here any more
 
 	kick    chan struct{}   // wakes the dispatcher
 	life    context.Context // of the loops; set by Start
@@ -245,6 +246,7 @@ func (e *Engine) executions() []*execution {
 
 func (e *Engine) abandonAll() {
 	e.mu.Lock()
+	e.left = true
 	all := make([]*track, 0, len(e.tracks))
 	for _, t := range e.tracks {
 		all = append(all, t)

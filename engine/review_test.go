@@ -375,3 +375,26 @@ func TestAKilledServersRunIsRescuedAtTheNextStart(t *testing.T) {
 		t.Errorf("thread: got %s (%v), want idle", th.Status, err)
 	}
 }
+
+// Requests that arrive while the server goes are told so: they would wait for an end that nobody here hears of.
+func TestADrainedServerKeepsNobodyWaiting(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	s := newWorld(t).start("a", 1, map[string]fake.Graph{"agent": g.graph}, func(c *engine.Config) { c.DrainGrace = time.Millisecond })
+	thread := s.thread()
+	if err := s.Drain(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	s.once.Do(func() { t.Cleanup(func() { _ = s.closers[1].Close(); _ = s.closers[0].Close() }) })
+	run, sub, err := s.StreamRun(t.Context(), request(thread, "agent", `{}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer sub.Close()
+	if _, err := sub.Next(t.Context()); slipway.ErrorCode(err) != slipway.CodeUnavailable {
+		t.Errorf("stream: got %v, want unavailable", err)
+	}
+	if _, err := s.Wait(t.Context(), run.ThreadID, run.ID); slipway.ErrorCode(err) != slipway.CodeUnavailable {
+		t.Errorf("wait: got %v, want unavailable", err)
+	}
+}

@@ -54,6 +54,10 @@ func (e *Engine) hold(runID, threadID string) *track {
 			t.shared = true
 			delete(e.wanted, runID)
 		}
+		if e.left {
+			t.err = errLeaving()
+			close(t.done)
+		}
 		e.tracks[runID] = t
 	}
 	t.holds++

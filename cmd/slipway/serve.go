@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -109,7 +110,7 @@ func (s agentServer) run(ctx context.Context, getenv func(string) string) error 
 	s.log.Info("agent server drains", "grace", s.settings.drainGrace.String())
 	err = e.Drain(context.WithoutCancel(ctx))
 	s.log.Info("agent server drained")
-	return err
+	return errors.Join(err, s.door.close()) // before the store closes: requests may still be at it
 }
 
 func (s agentServer) apiConfig() agentapi.Config {
@@ -193,13 +194,18 @@ type door struct {
 	ready  chan struct{}
 	api    atomic.Pointer[agentapi.API]
 	served chan error
+	once   sync.Once
+	err    error // of close
+
+	mu     sync.Mutex
+	silent map[net.Conn]struct{} // connections that have not sent a request yet
 }
 
 func openDoor(socket net.Listener, log *slog.Logger) *door {
-	d := &door{ready: make(chan struct{}), served: make(chan error, 1)}
+	d := &door{ready: make(chan struct{}), served: make(chan error, 1), silent: map[net.Conn]struct{}{}}
 	d.server = &http.Server{
 		Handler: d, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
+		ConnState: d.note, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelWarn),
 	}
 	go func() { d.served <- d.server.Serve(socket) }()
 	return d
@@ -233,8 +239,29 @@ func answerStarting(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write([]byte(`{"ok":false,"services":{"database":"starting","workers":"starting"}}`))
 }
 
-// close ends the server; connections that are still busy after a moment are cut.
+// note keeps track of silent connections: proxies open them ahead of need.
+func (d *door) note(conn net.Conn, state http.ConnState) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if state == http.StateNew {
+		d.silent[conn] = struct{}{}
+	} else {
+		delete(d.silent, conn)
+	}
+}
+
+// close ends the server; connections that are still busy after a moment are cut. It is idempotent.
 func (d *door) close() error {
+	d.once.Do(func() { d.err = d.shut() })
+	return d.err
+}
+
+func (d *door) shut() error {
+	d.mu.Lock()
+	for conn := range d.silent { // Shutdown would wait for them
+		_ = conn.Close()
+	}
+	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), closeLimit)
 	defer cancel()
 	if err := d.server.Shutdown(ctx); err != nil {
