@@ -145,6 +145,9 @@ func (a *app) changeSecrets(ctx context.Context, name string, noWait bool, chang
 	if d, err = c.PatchDeployment(ctx, d.ID, client.DeploymentPatch{Secrets: &secrets}); err != nil {
 		return err
 	}
+	if d.LatestRevisionID == nil && a.json {
+		return a.printJSON(map[string]any{"event": "result", "status": "stored", "deployment_id": d.ID, "name": d.Name})
+	}
 	if d.LatestRevisionID == nil {
 		_, err = fmt.Fprintf(a.out, "stored; the first revision of %s will have them\n", d.Name)
 		return err

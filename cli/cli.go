@@ -60,6 +60,39 @@ func Message(err error) string {
 	return ended(err.Error())
 }
 
+// Helpful makes every mistake in the use of a command, below root and in it, end with where to read how it is used.
+func Helpful(root *cobra.Command) {
+	root.SetFlagErrorFunc(usage)
+	root.SuggestionsMinimumDistance = 2
+	if root.HasSubCommands() && !root.Runnable() {
+		root.Args = unknownCommand
+		root.RunE = func(cmd *cobra.Command, _ []string) error { return cmd.Help() }
+	}
+	if check := root.Args; check != nil {
+		root.Args = func(cmd *cobra.Command, args []string) error { return usage(cmd, check(cmd, args)) }
+	}
+	for _, cmd := range root.Commands() {
+		Helpful(cmd)
+	}
+}
+
+func unknownCommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+		return fmt.Errorf("there is no command %q; did you mean %q", args[0], like[0])
+	}
+	return fmt.Errorf("there is no command %q", args[0])
+}
+
+func usage(cmd *cobra.Command, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%w; see `%s --help`", err, cmd.CommandPath())
+}
+
 // ended gives a sentence its full stop.
 func ended(text string) string {
 	text = strings.TrimSpace(text)

@@ -27,10 +27,11 @@ type control struct {
 	patch   map[string]any
 	created map[string]any
 	status  string
+	line    string
 }
 
 func newControl(t *testing.T) *control {
-	c := &control{status: "DEPLOYED"}
+	c := &control{status: "DEPLOYED", line: "added 22 packages"}
 	mux := http.NewServeMux()
 	deployment := func() map[string]any {
 		return map[string]any{
@@ -65,7 +66,7 @@ func newControl(t *testing.T) *control {
 		answer(w, map[string]any{"id": "r1", "status": c.status, "status_reason": "npm ci ended with exit code 1"})
 	})
 	mux.HandleFunc("GET /v2/deployments/d1/revisions/r1/logs", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, map[string]any{"logs": []any{map[string]any{"id": "1", "timestamp": 1, "level": "INFO", "message": "added 22 packages"}}, "next_offset": nil})
+		answer(w, map[string]any{"logs": []any{map[string]any{"id": "1", "timestamp": 1, "level": "INFO", "message": c.line}}, "next_offset": nil})
 	})
 	c.Server = httptest.NewServer(mux)
 	t.Cleanup(c.Close)
@@ -85,6 +86,7 @@ func (c *control) run(args ...string) (string, error) {
 	root.AddCommand(cli.Commands(root, cli.Environment{
 		Version: "test", Getenv: func(k string) string { return env[k] }, Out: &out,
 	})...)
+	cli.Helpful(root)
 	root.SetArgs(args)
 	err := root.Execute()
 	return out.String(), err
@@ -217,6 +219,32 @@ func TestDeployPrintsOneJSONEventPerLine(t *testing.T) {
 	}
 }
 
+func TestTheResultIsTheLastEvent(t *testing.T) {
+	t.Parallel()
+	c, dir := newControl(t), t.TempDir()
+	write(t, dir, map[string]string{"agentgraph.json": `{"graphs":{"a":"./a.mjs:g"}}`})
+	for _, c.status = range []string{"BUILD_FAILED", "DEPLOY_FAILED"} {
+		out, err := c.run("deploy", dir, "--json")
+		lines := strings.Split(strings.TrimSpace(out), "\n")
+		if err == nil || !strings.Contains(lines[len(lines)-1], `"event":"result"`) {
+			t.Errorf("%s: last line %q, error %v; want the result", c.status, lines[len(lines)-1], err)
+		}
+		if n := strings.Count(out, "added 22"); c.status == "BUILD_FAILED" && n != 1 {
+			t.Errorf("the build log came %d times, want once", n)
+		}
+	}
+}
+
+func TestLogLinesDoNotSteerTheTerminal(t *testing.T) {
+	t.Parallel()
+	c := newControl(t)
+	c.exists, c.line = true, "red \x1b[31mtext\x07\rover\nsecond\n"
+	out, err := c.run("logs", "desk", "--build")
+	if err != nil || strings.ContainsAny(out, "\x1b\x07\r") || !strings.Contains(out, "red [31mtextover\n    second\n") {
+		t.Errorf("logs = %q, %v", out, err)
+	}
+}
+
 func TestMistakesAreExplained(t *testing.T) {
 	t.Parallel()
 	c, dir := newControl(t), t.TempDir()
@@ -237,6 +265,10 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"deploy", dir, "--ref", "main"}, "--ref goes with --repo"},
 		{[]string{"deploy", dir, "--secret", "nonsense"}, "KEY=VALUE"},
 		{[]string{"get", "nobody"}, `there is no deployment named "nobody"`},
+		{[]string{"get"}, "see `slipway get --help`"},
+		{[]string{"lst"}, "did you mean \"list\"; see `slipway --help`"},
+		{[]string{"secrets", "put"}, "see `slipway secrets --help`"},
+		{[]string{"list", "--bogus"}, "unknown flag: --bogus; see `slipway list --help`"},
 	} {
 		_, err := c.run(test.args...)
 		if err == nil || !strings.Contains(cli.Message(err), test.want) {

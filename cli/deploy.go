@@ -143,6 +143,9 @@ func (a *app) deployRepository(ctx context.Context, c *client.Client, f deployFl
 	if err != nil {
 		return client.Deployment{}, err
 	}
+	if found && d.Source != "githost" {
+		return client.Deployment{}, fmt.Errorf("%q is deployed from %s, not from a repository; choose another --name", d.Name, d.Source)
+	}
 	if !found {
 		p.step("creating deployment %s", name)
 		return c.CreateDeployment(ctx, client.DeploymentCreate{

@@ -53,19 +53,19 @@ func (a *app) ended(ctx context.Context, c *client.Client, d client.Deployment, 
 		p.result("succeeded", d, r)
 		return nil
 	}
-	p.result("failed", d, r)
 	reason := r.Reason()
 	if reason == "" {
 		reason = "no reason was given"
 	}
-	if r.Status == "BUILD_FAILED" || r.Status == "DEPLOY_FAILED" {
+	if r.Status == "BUILD_FAILED" && !p.json || r.Status == "DEPLOY_FAILED" { // a program has read the build log already
 		a.lastLines(ctx, c, d, r, p)
 	}
+	p.result("failed", d, r)
 	return fmt.Errorf("%s ended with %s: %s", d.Name, r.Status, reason)
 }
 
-// lastLines prints the newest log lines of a failed revision, oldest first. A build's lines were shown as they came, so
-// they are repeated only where a person would have to scroll.
+// lastLines prints the newest log lines of a failed revision, oldest first. For a person those of a build are repeated,
+// so that nobody has to scroll.
 func (a *app) lastLines(ctx context.Context, c *client.Client, d client.Deployment, r client.Revision, p *progress) {
 	q := client.LogQuery{DeploymentID: d.ID, RevisionID: r.ID, Build: r.Status == "BUILD_FAILED", Descending: true, Limit: lastLines}
 	entries, _, err := c.Logs(ctx, q)

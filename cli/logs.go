@@ -59,5 +59,5 @@ func (a *app) printLog(e client.LogEntry) {
 		_ = a.printJSON(e)
 		return
 	}
-	fmt.Fprintf(a.out, "%s %-7s %s\n", e.Time().Format("2006-01-02 15:04:05.000"), e.Level, e.Message)
+	fmt.Fprintf(a.out, "%s %-7s %s\n", e.Time().Format("2006-01-02 15:04:05.000"), e.Level, plain(e.Message, "\n    "))
 }

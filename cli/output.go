@@ -7,6 +7,7 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
 
 	"github.com/charmbracelet/lipgloss"
 	"golang.org/x/term"
@@ -39,6 +40,21 @@ func good(text string) string {
 }
 func bad(text string) string   { return lipgloss.NewStyle().Foreground(lipgloss.Color("1")).Render(text) }
 func faint(text string) string { return lipgloss.NewStyle().Faint(true).Render(text) }
+
+// plain makes a log line safe to print: what user code wrote must not move a terminal's cursor or change its colours. Lines
+// inside it begin with newline.
+func plain(text, newline string) string {
+	var b strings.Builder
+	for _, r := range strings.TrimRight(text, "\n") {
+		switch {
+		case r == '\n':
+			b.WriteString(newline)
+		case r == '\t' || !unicode.IsControl(r):
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
 
 func value(s *string) string {
 	if s == nil || *s == "" {

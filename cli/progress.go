@@ -75,7 +75,7 @@ func (p *progress) warn(format string, args ...any) {
 // log shows one build-log line.
 func (p *progress) log(e client.LogEntry) {
 	p.event("log", map[string]any{"timestamp": e.Timestamp, "level": e.Level, "message": e.Message})
-	p.line(faint("  | ") + e.Message)
+	p.line(faint("  | ") + plain(e.Message, "\n"+faint("  | ")))
 }
 
 // change shows a new status of the revision.

@@ -50,5 +50,6 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(cli.Commands(root, cli.Environment{Version: version, Getenv: os.Getenv, Out: os.Stdout})...)
 	root.AddCommand(upCommand(), downCommand(), serveCommand())
+	cli.Helpful(root)
 	return root
 }
