@@ -81,7 +81,7 @@ func unknownCommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
-		return fmt.Errorf("there is no command %q; did you mean %q", args[0], like[0])
+		return fmt.Errorf("there is no command %q, but %s", args[0], strings.Join(like, ", "))
 	}
 	return fmt.Errorf("there is no command %q", args[0])
 }

@@ -266,7 +266,7 @@ func TestMistakesAreExplained(t *testing.T) {
 		{[]string{"deploy", dir, "--secret", "nonsense"}, "KEY=VALUE"},
 		{[]string{"get", "nobody"}, `there is no deployment named "nobody"`},
 		{[]string{"get"}, "see `slipway get --help`"},
-		{[]string{"lst"}, "did you mean \"list\"; see `slipway --help`"},
+		{[]string{"lisst"}, "list; see `slipway --help`"},
 		{[]string{"secrets", "put"}, "see `slipway secrets --help`"},
 		{[]string{"list", "--bogus"}, "unknown flag: --bogus; see `slipway list --help`"},
 	} {

@@ -60,7 +60,7 @@ func openPlatform(ctx context.Context, where installation, s upSettings, l net.L
 		return nil, err
 	}
 	if p.store, err = sqlite.OpenControl(where.path("control.db")); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the database cannot be opened: %w; restore it from a backup, or choose another --data-dir", err)
 	}
 	blobs, err := dir.Open(where.path("blobs"))
 	if err != nil {
