@@ -60,7 +60,9 @@ export class Worker {
 
   /** What escaped every promise of the user's code. It ends no run: nobody knows which one it was. @param {unknown} error */
   escaped(error) {
-    this.#log.error(`an error escaped from the graph's code: ${failureOf(error).message}\n${traceOf(error)}`);
+    // What a cancel aborts is often a promise that nobody waits for any more; the run's own end tells of the cancel.
+    const level = isAbort(error) ? 'debug' : 'error';
+    this.#log.say(level, `an error escaped from the graph's code: ${failureOf(error).message}\n${traceOf(error)}`);
   }
 
   /** @param {Frame} frame */
@@ -186,4 +188,9 @@ function found(graphs, id) {
   const loaded = graphs.get(id);
   if (!loaded) throw new LoadError(`the graph "${id}" has not been loaded by this worker`);
   return loaded;
+}
+
+/** Whether an error comes from an aborted signal. @param {any} error */
+function isAbort(error) {
+  return error?.name === 'AbortError' || error?.cause?.name === 'AbortError';
 }

@@ -5,7 +5,7 @@ import { after, before, test } from 'node:test';
 import { Kind } from '../src/frames.mjs';
 import { startWorker } from './support/fakeserver.mjs';
 
-const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'jumps', 'crashing'];
+const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'jumps', 'crashing', 'leaves'];
 
 /** @type {Awaited<ReturnType<typeof startWorker>>} */
 let w;
@@ -296,6 +296,16 @@ test('stray errors of user code end no run', async () => {
   assert.equal(done.status, 'success');
   const logged = w.server.logs.filter((l) => l.message.startsWith('an error escaped')).map((l) => l.message.split('\n')[0].split(': ')[1]);
   assert.deepEqual(logged.sort(), ['lost', 'stray']);
+});
+
+test('what a cancel aborts is no error of the graph', async () => {
+  const before = w.server.logs.length;
+  const run = w.server.run({ graph_id: 'leaves', input: {}, stream_mode: ['custom'] });
+  await run.frame();
+  w.server.send(Kind.CANCEL, run.stream, { action: 'interrupt', reason: 'enough' });
+  assert.equal((await run.ended).done.status, 'cancelled');
+  await finish({ graph_id: 'counter', input: { x: 1 } });
+  assert.deepEqual(w.server.logs.slice(before).map((l) => l.level), ['debug']);
 });
 
 test('the store is the server\'s', async () => {

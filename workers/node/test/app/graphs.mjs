@@ -127,3 +127,12 @@ export const jumps = new StateGraph(Log)
 export const crashing = new StateGraph(State)
   .addNode('a', () => { globalThis.setTimeout(() => { throw new Error('stray'); }, 0); Promise.reject(new Error('lost')); return { x: 1 }; })
   .addNode('b', async () => { await sleep(20); return { x: 2 }; }).addEdge('__start__', 'a').addEdge('a', 'b').compile();
+
+// Starts work that nobody waits for and that the signal ends.
+export const leaves = new StateGraph(State)
+  .addNode('a', async (_state, config) => {
+    void sleep(60_000, undefined, { signal: config.signal });
+    config.writer?.('on');
+    await sleep(60_000, undefined, { signal: config.signal });
+    return {};
+  }).addEdge('__start__', 'a').compile();
