@@ -105,7 +105,7 @@ func or(version, fallback, major string) string {
 // tool installs an npm package among the platform's tools and returns its directory.
 func (b build) tool(ctx context.Context, pkg, version string) (string, error) {
 	name := strings.NewReplacer("@", "", "/", "-").Replace(pkg) + "-" + strings.NewReplacer("/", "-").Replace(version)
-	return command.Layer(filepath.Join(b.cfg.Root, "tools"), name, func(dir string) error {
+	return command.Layer(b.cfg.Tools, name, func(dir string) error {
 		at := pkg + "@" + version
 		return b.run(ctx, dir, nil, "npm install "+at, "npm", "install", "--prefix", dir, "--", at)
 	})

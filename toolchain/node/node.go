@@ -21,6 +21,7 @@ import (
 type Config struct {
 	Root  string // the platform's data directory
 	Cache string // of downloads and the build's home directory; "" = Root/cache
+	Tools string // what is installed to install with; "" = Root/tools
 }
 
 // Toolchain implements slipway.Toolchain for JavaScript.
@@ -36,6 +37,9 @@ var _ slipway.Toolchain = (*Toolchain)(nil)
 func New(cfg Config) *Toolchain {
 	if cfg.Cache == "" {
 		cfg.Cache = filepath.Join(cfg.Root, "cache")
+	}
+	if cfg.Tools == "" {
+		cfg.Tools = filepath.Join(cfg.Root, "tools")
 	}
 	return &Toolchain{cfg: cfg, known: map[string]interpreter{}}
 }
@@ -115,9 +119,12 @@ func (b build) run(ctx context.Context, dir string, bins []string, shown string,
 	path := append(append([]string{}, bins...), filepath.Dir(b.node.path), os.Getenv("PATH"))
 	env := []string{
 		"PATH=" + strings.Join(path, ":"), "npm_config_cache=" + filepath.Join(b.cfg.Cache, "npm"), "npm_config_audit=false", "npm_config_fund=false",
-		"npm_config_progress=false", "npm_config_store_dir=" + filepath.Join(b.cfg.Cache, "pnpm"), "YARN_CACHE_FOLDER=" + filepath.Join(b.cfg.Cache, "yarn"),
+		"npm_config_progress=false", "YARN_CACHE_FOLDER=" + filepath.Join(b.cfg.Cache, "yarn"),
 		"YARN_NODE_LINKER=node-modules", "YARN_ENABLE_TELEMETRY=0", "BUN_INSTALL_CACHE_DIR=" + filepath.Join(b.cfg.Cache, "bun"),
-		"COREPACK_ENABLE_STRICT=0", "npm_config_manage_package_manager_versions=false",
+		"COREPACK_ENABLE_STRICT=0",
+	}
+	if strings.Contains(shown, "pnpm ") { // npm warns of settings that only pnpm knows
+		env = append(env, "npm_config_store_dir="+filepath.Join(b.cfg.Cache, "pnpm"), "npm_config_manage_package_manager_versions=false")
 	}
 	return command.Run(ctx, command.Command{Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Env: env, Args: args, Show: shown}, b.log)
 }

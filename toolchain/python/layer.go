@@ -60,7 +60,7 @@ func (b build) arguments(ctx context.Context, i installer, source string, in inp
 		args = append(args, "-r", file)
 	}
 	for _, dir := range in.packages {
-		args = append(args, "-e", "./"+dir)
+		args = append(args, "-e", strings.TrimSuffix("./"+dir, "/."))
 	}
 	if len(in.remote) > 0 {
 		args = append(append(args, "--"), in.remote...)
@@ -92,7 +92,7 @@ func (b build) findUV(ctx context.Context) (string, error) {
 	if at, err := command.Look("uv", command.Base(b.home())); err == nil {
 		return at, nil
 	}
-	dir, err := command.Layer(filepath.Join(b.cfg.Root, "tools"), "uv-"+uvVersion, func(dir string) error {
+	dir, err := command.Layer(b.cfg.Tools, "uv-"+uvVersion, func(dir string) error {
 		return b.run(ctx, dir, b.base.path, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", dir, "uv=="+uvVersion)
 	})
 	return filepath.Join(dir, "bin", "uv"), err

@@ -15,7 +15,7 @@ func (b build) settings() ([]string, error) {
 		"UV_CACHE_DIR=" + filepath.Join(b.cfg.Cache, "uv"), "PIP_CACHE_DIR=" + filepath.Join(b.cfg.Cache, "pip"), "UV_NO_PROGRESS=1",
 		"UV_PYTHON_DOWNLOADS=never", "PIP_NO_INPUT=1",
 	}
-	set := map[string]string{}
+	set, project := map[string]string{}, map[string]string{}
 	for _, file := range operatorFiles() {
 		if raw, err := os.ReadFile(file); err == nil {
 			pipSettings(string(raw), set)
@@ -27,15 +27,21 @@ func (b build) settings() ([]string, error) {
 		if err != nil {
 			return nil, slipway.Errorf(slipway.CodeInvalid, "pip_config_file names %q, which the source does not have: add it or correct the path", b.PipConfigFile)
 		}
-		pipSettings(string(raw), set)
+		pipSettings(string(raw), project)
 		env = append(env, "PIP_CONFIG_FILE="+file)
 	}
-	pipVariables(set, b.PipConfigFile != "")
-	for pip, uv := range map[string]string{
+	for name, uv := range map[string]string{
 		"index-url": "UV_DEFAULT_INDEX", "extra-index-url": "UV_INDEX", "trusted-host": "UV_INSECURE_HOST", "find-links": "UV_FIND_LINKS", "cert": "SSL_CERT_FILE",
 	} {
-		if own := os.Getenv(uv); set[pip] != "" && (own == "" || b.PipConfigFile != "") {
-			env = append(env, uv+"="+set[pip])
+		pip := "PIP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+		switch operator := os.Getenv(pip); {
+		case project[name] != "":
+			env = append(env, uv+"="+project[name], pip+"="+project[name])
+		case os.Getenv(uv) != "":
+		case operator != "":
+			env = append(env, uv+"="+operator)
+		case set[name] != "":
+			env = append(env, uv+"="+set[name])
 		}
 	}
 	return env, nil
@@ -45,16 +51,6 @@ func (b build) settings() ([]string, error) {
 func operatorFiles() []string {
 	home, _ := os.UserHomeDir()
 	return []string{"/etc/pip.conf", filepath.Join(home, ".pip/pip.conf"), filepath.Join(home, ".config/pip/pip.conf"), os.Getenv("PIP_CONFIG_FILE")}
-}
-
-// pipVariables adds the operator's PIP_* variables, which are stronger than the operator's files.
-func pipVariables(set map[string]string, project bool) {
-	for _, name := range []string{"index-url", "extra-index-url", "trusted-host", "find-links", "cert"} {
-		value := os.Getenv("PIP_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")))
-		if value != "" && (!project || set[name] == "") {
-			set[name] = value
-		}
-	}
 }
 
 // pipSettings reads the sections of a pip configuration that matter to installing into set; several values become one with

@@ -22,6 +22,7 @@ import (
 type Config struct {
 	Root  string // the platform's data directory
 	Cache string // of downloads and the build's home directory; "" = Root/cache
+	Tools string // what is installed to install with; "" = Root/tools
 }
 
 // Toolchain implements slipway.Toolchain for Python.
@@ -37,6 +38,9 @@ var _ slipway.Toolchain = (*Toolchain)(nil)
 func New(cfg Config) *Toolchain {
 	if cfg.Cache == "" {
 		cfg.Cache = filepath.Join(cfg.Root, "cache")
+	}
+	if cfg.Tools == "" {
+		cfg.Tools = filepath.Join(cfg.Root, "tools")
 	}
 	return &Toolchain{cfg: cfg, known: map[string]interpreter{}}
 }

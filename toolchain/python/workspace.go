@@ -42,6 +42,7 @@ func (b build) workspaceInputs(parts []string) (inputs, error) {
 		return inputs{}, wrap(err)
 	}
 	parts = append(append(parts, "workspace", root, b.Workspace.Package, b.Dir, string(lock)), members...)
+	parts = append(append(parts, "files"), b.PythonFiles...) // what is checked when the layer is made
 	return inputs{key: command.Key(parts...)}, nil
 }
 
