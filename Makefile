@@ -43,7 +43,7 @@ workers/node/node_modules/.ready: workers/node/package-lock.json
 lint: $(TOOLS)/golangci-lint .tools/python/.ready workers/node/node_modules/.ready
 	$(TOOLS)/golangci-lint run ./...
 	$(TOOLS)/python/bin/python -m ruff check workers/python
-	cd workers/node && npm run lint
+	cd workers/node && npm run check
 
 $(TOOLS)/golangci-lint:
 	GOBIN=$(TOOLS) go install github.com/golangci/golangci-lint/v2/cmd/golangci-lint@$(GOLANGCI_LINT_VERSION)

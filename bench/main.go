@@ -72,24 +72,32 @@ func run(s settings) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", m.name, err)
 		}
+		if err := print(figures); err != nil {
+			return err
+		}
 		all = append(all, figures...)
 	}
-	return report(all)
+	table(all)
+	return nil
 }
 
-func report(all []figure) error {
-	for _, f := range all {
+// print writes one JSON line per figure, as soon as it is measured.
+func print(figures []figure) error {
+	for _, f := range figures {
 		raw, err := json.Marshal(f)
 		if err != nil {
 			return err
 		}
 		fmt.Println(string(raw))
 	}
+	return nil
+}
+
+func table(all []figure) {
 	fmt.Fprintf(os.Stderr, "\n%-44s %12s  %-8s %s\n", "figure", "value", "unit", "bar")
 	for _, f := range all {
 		fmt.Fprintf(os.Stderr, "%-44s %12.2f  %-8s %s  %s\n", f.Name, f.Value, f.Unit, f.Bar, f.Note)
 	}
-	return nil
 }
 
 // median of at least one value.

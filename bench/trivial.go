@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -37,8 +38,27 @@ func trivialPy(s settings, p *platform) ([]figure, error) {
 		if err != nil {
 			return "", err
 		}
-		return output(filepath.Join(dir, "app"), filepath.Join(dir, "venv/bin/python"), "bare.py", strconv.Itoa(runs), strconv.Itoa(concurrency))
+		interpreter, err := pythonOf(dir)
+		if err != nil {
+			return "", err
+		}
+		return output(filepath.Join(dir, "app"), interpreter, "bare.py", strconv.Itoa(runs), strconv.Itoa(concurrency))
 	})
+}
+
+// pythonOf returns the interpreter that a bundle's workers run with.
+func pythonOf(bundle string) (string, error) {
+	raw, err := os.ReadFile(filepath.Join(bundle, "bundle.json"))
+	if err != nil {
+		return "", err
+	}
+	var b struct {
+		Python struct{ Interpreter string }
+	}
+	if err := json.Unmarshal(raw, &b); err != nil {
+		return "", err
+	}
+	return filepath.Join(bundle, b.Python.Interpreter), nil
 }
 
 // result of one round of runs.

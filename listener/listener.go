@@ -5,6 +5,7 @@ package listener
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"sync"
 	"time"
@@ -130,7 +131,7 @@ func (l *Listener) desired(ctx context.Context, cursor string) (slipway.DesiredS
 	l.reread = func() { cancel(errReread) }
 	l.mu.Unlock()
 	state, err := l.feed.Desired(ctx, cursor)
-	if err != nil && context.Cause(ctx) == errReread {
+	if err != nil && errors.Is(context.Cause(ctx), errReread) {
 		return state, errReread
 	}
 	return state, err
@@ -145,7 +146,7 @@ func (l *Listener) rereadDesired() {
 	}
 }
 
-func (l *Listener) wantsReread(err error) bool { return err == errReread }
+func (l *Listener) wantsReread(err error) bool { return errors.Is(err, errReread) }
 
 // spread gives every deployment its part of the state. Deployments that are not in it any more, and workloads that
 // belong to none, get an empty wish: their workloads end, their data stays.

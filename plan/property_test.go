@@ -67,7 +67,7 @@ func TestSafety(t *testing.T) {
 			isActive := w.desired.Active != nil && w.desired.Active.RevisionID == s.RevisionID
 			switch s.Verb {
 			case plan.Drain, plan.Remove:
-				if over := o.Phase == slipway.PhaseDraining && !now.Before(o.DrainUntil); isActive && !w.desired.Deleted && !(over && s.Verb == plan.Remove) {
+				if over := o.Phase == slipway.PhaseDraining && !now.Before(o.DrainUntil); isActive && !w.desired.Deleted && (!over || s.Verb != plan.Remove) {
 					t.Fatalf("%s of the active revision", s.Verb)
 				}
 				if !w.desired.Deleted && seen && o.Phase == slipway.PhaseReady && w.desired.Active != nil && !w.ready(w.desired.Active) {

@@ -9,7 +9,9 @@ import (
 	"math"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/slipway-dev/slipway"
@@ -26,7 +28,7 @@ type body struct {
 // 10000 levels; what a client sends is laid into other documents and must stay readable wherever it ends up.
 const maxDepth = 500
 
-// read returns the whole body, made clean: valid UTF-8, no U+0000, not too deep.
+// read returns the whole body, made clean: valid Unicode, no U+0000, not too deep.
 func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.cfg.MaxBody))
 	var tooLarge *http.MaxBytesError
@@ -42,7 +44,7 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if tooDeep(raw) {
 		return nil, slipway.Errorf(slipway.CodeInvalid, "the request body is nested deeper than %d levels; flatten it", maxDepth)
 	}
-	return withoutNUL(raw), nil
+	return clean(raw), nil
 }
 
 // tooDeep counts brackets outside strings.
@@ -66,21 +68,37 @@ func tooDeep(raw []byte) bool {
 	return false
 }
 
-// withoutNUL replaces the escape of U+0000 by that of U+FFFD, in place.
-func withoutNUL(raw []byte) []byte {
-	if !bytes.Contains(raw, []byte(`\u0000`)) {
+// clean replaces the escapes of U+0000 and of halves of a surrogate pair by that of U+FFFD, in place: many libraries take
+// neither.
+func clean(raw []byte) []byte {
+	if !bytes.Contains(raw, []byte(`\u`)) {
 		return raw
 	}
 	for i := 0; i+1 < len(raw); i++ {
 		if raw[i] != '\\' {
 			continue
 		}
-		if bytes.HasPrefix(raw[i:], []byte(`\u0000`)) {
+		switch c := escape(raw[i:]); {
+		case utf16.IsSurrogate(c) && utf16.DecodeRune(c, escape(raw[min(i+6, len(raw)):])) != utf8.RuneError:
+			i += 10 // a whole pair
+		case c == 0 || utf16.IsSurrogate(c):
 			copy(raw[i:], `\ufffd`)
 		}
 		i++ // the escaped character
 	}
 	return raw
+}
+
+// escape is the code unit that b begins with as \uXXXX, -1 if it does not.
+func escape(b []byte) rune {
+	if len(b) < 6 || b[0] != '\\' || b[1] != 'u' {
+		return -1
+	}
+	n, err := strconv.ParseUint(string(b[2:6]), 16, 16)
+	if err != nil {
+		return -1
+	}
+	return rune(n)
 }
 
 // body decodes the request's object; an empty body is {}.

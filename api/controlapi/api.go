@@ -77,14 +77,14 @@ func (a *api) authenticate(ctx huma.Context, next func(huma.Context)) {
 }
 
 func (a *api) refuse(ctx huma.Context, err error) {
-	answer := a.problem(err).(*problem.Answer)
+	answer := a.problem(err)
 	ctx.SetHeader("Content-Type", "application/json")
 	ctx.SetStatus(answer.Status)
 	_ = a.huma.Marshal(ctx.BodyWriter(), "application/json", answer) // the client is gone if this fails
 }
 
 // problem maps an error to its answer and logs what is nobody's fault but ours.
-func (a *api) problem(err error) error {
+func (a *api) problem(err error) *problem.Answer {
 	answer := problem.From(err)
 	if answer.Status == http.StatusInternalServerError {
 		a.cfg.Log.Error("request failed", "error", err)

@@ -33,7 +33,9 @@ type RemoteReconciled struct {
 }
 
 // selectsNone says whether the filters cannot match anything here: no deployment has a listener or tags.
-func (in listInput) selectsNone() bool { return in.RemoteReconciled.Value == "true" || len(commas(in.TagValueIDs)) > 0 }
+func (in listInput) selectsNone() bool {
+	return in.RemoteReconciled.Value == "true" || len(commas(in.TagValueIDs)) > 0
+}
 
 // oneOf checks the elements of a comma list in the query.
 func oneOf(problems *slipway.Problems, name string, list []string, valid func(string) bool, what string) {

@@ -216,7 +216,7 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	for _, dir := range s.allowFileRepos {
 		args = append(args, "--allow-file-repos", dir)
 	}
-	cmd := exec.Command(self, args...) //nolint:noctx // it outlives this process
+	cmd := exec.Command(self, args...) // it outlives this process
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -71,7 +71,7 @@ func standIn(flags map[string]string) int {
 	if err != nil {
 		return 9
 	}
-	go func() { _ = http.Serve(listener, http.HandlerFunc(health(kind))) }()
+	go func() { _ = http.Serve(listener, health(kind)) }()
 	ready := flags["--ready-file"]
 	_ = os.WriteFile(ready+".new", fmt.Appendf(nil, `{"pid":%d,"endpoint":"http://%s"}`, os.Getpid(), listener.Addr()), 0o600)
 	_ = os.Rename(ready+".new", ready)

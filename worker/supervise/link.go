@@ -127,7 +127,7 @@ func (l *link) greet(in io.Reader) error {
 			l.info.Versions[name] = *version
 		}
 	}
-	l.sendJSON(wire.Load, 0, wire.LoadMessage{
+	_ = l.sendJSON(wire.Load, 0, wire.LoadMessage{
 		Graphs: l.program.Graphs, Slots: l.info.Slots, DeltaMaxSupersteps: l.pool.cfg.DeltaMaxSupersteps,
 	})
 	var loaded wire.LoadedMessage
@@ -213,7 +213,7 @@ func (l *link) chunk(f wire.Frame) error {
 	r.sink.Chunk(m.Event, f.Payload)
 	if r.chunks++; r.chunks >= moreCredit {
 		r.chunks = 0
-		l.sendJSON(wire.Credit, f.Stream, map[string]int{"chunks": moreCredit})
+		_ = l.sendJSON(wire.Credit, f.Stream, map[string]int{"chunks": moreCredit})
 	}
 	return nil
 }

@@ -84,9 +84,9 @@ func cancelStops(t *testing.T, _ *ear, _ agent.Workers, w agent.Worker) {
 func killLoses(t *testing.T, h *ear, _ agent.Workers, w agent.Worker) {
 	s := start(w, "hang", `{}`)
 	w.Kill("test")
-	receive(t, s.lost, "loss")
-	receive(t, h.down, "farewell")
-	receive(t, start(w, "echo", `{}`).lost, "loss of a run given to a dead worker")
+	_ = receive(t, s.lost, "loss")
+	_ = receive(t, h.down, "farewell")
+	_ = receive(t, start(w, "echo", `{}`).lost, "loss of a run given to a dead worker")
 }
 
 func stopLoses(t *testing.T, _ *ear, pool agent.Workers, w agent.Worker) {
