@@ -13,9 +13,13 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 )
+
+// abandoned is how long an unfinished write may rest before it counts as interrupted; another process may be writing it.
+const abandoned = time.Hour
 
 var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
@@ -38,7 +42,9 @@ func Open(path string) (*Blobs, error) {
 	}
 	left, _ := filepath.Glob(filepath.Join(path, ".put-*"))
 	for _, f := range left {
-		_ = os.Remove(f)
+		if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > abandoned {
+			_ = os.Remove(f)
+		}
 	}
 	return &Blobs{path: path, root: root}, nil
 }

@@ -8,9 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path"
 	"strings"
+	"syscall"
 
 	"github.com/slipway-dev/slipway"
 )
@@ -61,7 +63,6 @@ func (f *Fetcher) Fetch(ctx context.Context, job slipway.BuildJob, dir string, _
 // Unpack writes a gzip-compressed tar archive below dir. It refuses links, devices, absolute names, ".." and whatever
 // exceeds the limits; CodeInvalid or CodeTooLarge with one sentence.
 func Unpack(ctx context.Context, r io.Reader, dir string, limits Limits) error {
-	limits = limits.withDefaults()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("unpack: %w", err)
@@ -71,26 +72,19 @@ func Unpack(ctx context.Context, r io.Reader, dir string, limits Limits) error {
 	if err != nil {
 		return slipway.Errorf(slipway.CodeInvalid, "the source archive is not gzip: upload a .tar.gz: %w", err)
 	}
-	archive, left := tar.NewReader(z), limits.Bytes
-	for n := 0; ; n++ {
+	limits = limits.withDefaults()
+	u := unpacking{ctx: ctx, root: root, limits: limits, left: limits.Bytes, made: map[string]bool{".": true}}
+	for archive := tar.NewReader(z); ; {
 		h, err := archive.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
 		case err != nil:
 			return slipway.Errorf(slipway.CodeInvalid, "the source archive is damaged: %w", err)
-		case ctx.Err() != nil:
-			return ctx.Err()
-		case n >= limits.Entries:
-			return slipway.Errorf(slipway.CodeTooLarge, "the source archive has more than %d entries: leave out what is not needed", limits.Entries)
 		}
-		if err := check(h, limits); err != nil {
-			return err
-		}
-		if left -= h.Size; left < 0 {
-			return slipway.Errorf(slipway.CodeTooLarge, "the source archive unpacks to more than %d bytes: leave out what is not needed", limits.Bytes)
-		}
-		if err := entry(root, h, archive); err != nil {
+		if err := u.entry(h, archive); err != nil {
 			return err
 		}
 	}
@@ -118,32 +112,115 @@ func check(h *tar.Header, limits Limits) error {
 	return slipway.Errorf(slipway.CodeInvalid, "the source archive has %q, which is neither a file nor a directory: leave it out", h.Name)
 }
 
-func entry(root *os.Root, h *tar.Header, r io.Reader) error {
+// unpacking is an archive on its way.
+type unpacking struct {
+	ctx     context.Context
+	root    *os.Root
+	limits  Limits
+	left    int64           // bytes that may still come
+	entries int             // that came, with the directories that they needed
+	made    map[string]bool // directories
+}
+
+// entry writes one entry. A later entry replaces an earlier file of the same name, as tar does it.
+func (u *unpacking) entry(h *tar.Header, r io.Reader) error {
+	if err := check(h, u.limits); err != nil {
+		return err
+	}
+	if u.left -= h.Size; u.left < 0 {
+		return slipway.Errorf(slipway.CodeTooLarge, "the source archive unpacks to more than %d MiB: leave out what is not needed", u.limits.Bytes>>20)
+	}
+	if err := u.count(); err != nil {
+		return err
+	}
 	name := path.Clean(h.Name)
 	switch {
-	case h.Typeflag == tar.TypeXGlobalHeader || name == ".":
+	case h.Typeflag == tar.TypeXGlobalHeader:
 		return nil
-	case h.Typeflag == tar.TypeDir:
-		return wrap(root.MkdirAll(name, 0o755))
+	case h.Typeflag == tar.TypeDir || name == ".":
+		return u.directory(h.Name, name)
 	}
-	if err := root.MkdirAll(path.Dir(name), 0o755); err != nil {
-		return wrap(err)
+	if err := u.directory(h.Name, path.Dir(name)); err != nil {
+		return err
 	}
+	return u.file(h, name, r)
+}
+
+func (u *unpacking) count() error {
+	if u.entries++; u.entries > u.limits.Entries {
+		return slipway.Errorf(slipway.CodeTooLarge, "the source archive has more than %d entries: leave out what is not needed", u.limits.Entries)
+	}
+	return nil
+}
+
+// directory makes a directory with its parents, each counting as an entry.
+func (u *unpacking) directory(entry, name string) error {
+	if u.made[name] {
+		return nil
+	}
+	if err := u.directory(entry, path.Dir(name)); err != nil {
+		return err
+	}
+	if err := u.count(); err != nil {
+		return err
+	}
+	if err := u.root.Mkdir(name, 0o755); err != nil {
+		return refused(entry, err)
+	}
+	u.made[name] = true
+	return nil
+}
+
+func (u *unpacking) file(h *tar.Header, name string, r io.Reader) error {
 	mode := os.FileMode(0o644)
 	if h.Mode&0o111 != 0 {
 		mode = 0o755
 	}
-	f, err := root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
-	if err != nil {
-		return wrap(err)
+	if info, err := u.root.Lstat(name); err == nil && info.Mode().IsRegular() {
+		if err := u.root.Remove(name); err != nil {
+			return refused(h.Name, err)
+		}
 	}
-	_, err = io.Copy(f, r)
-	return wrap(errors.Join(err, f.Close()))
+	f, err := u.root.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_EXCL, mode)
+	if err != nil {
+		return refused(h.Name, err)
+	}
+	_, err = io.Copy(f, reader{u.ctx, r})
+	if err = errors.Join(err, f.Close()); u.ctx.Err() != nil {
+		return context.Cause(u.ctx)
+	}
+	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) {
+		return slipway.Errorf(slipway.CodeInvalid, "the source archive ends within %q: upload it again: %w", h.Name, err)
+	}
+	return refused(h.Name, err)
 }
 
-func wrap(err error) error {
-	if err != nil {
-		return fmt.Errorf("unpack: %w", err)
+// refused says why an entry cannot be written.
+func refused(name string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
+		return slipway.Errorf(slipway.CodeUnavailable, "the disk is full: free some and deploy again: %w", err)
+	case errors.Is(err, fs.ErrExist):
+		return slipway.Errorf(slipway.CodeInvalid, "the source archive has %q twice, as a file and as a directory: leave one out", name)
 	}
-	return nil
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return slipway.Errorf(slipway.CodeInvalid, "the source archive has %q, which cannot be written: %w", name, err)
+}
+
+// reader ends with its context.
+type reader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (r reader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return r.r.Read(p)
 }
