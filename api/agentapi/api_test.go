@@ -97,7 +97,7 @@ func (s *stream) Close() {}
 
 func handler(f *fake) http.Handler {
 	return agentapi.New(f, agentapi.Config{
-		MaxBody: 1000, IDs: func() string { return "made" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		MaxBody: 2000, IDs: func() string { return "made" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 }
 
@@ -123,7 +123,7 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/runs", "{", nil, 422, "not valid JSON"},
 		{"POST", "/runs", "[]", nil, 422, "must be a JSON object"},
 		{"POST", "/runs", "{}", nil, 422, "body.assistant_id: Field required"},
-		{"POST", "/runs", strings.Repeat(" ", 1001), nil, 413, "HTTP_MAX_REQUEST_BODY_BYTES"},
+		{"POST", "/runs", strings.Repeat(" ", 2001), nil, 413, "HTTP_MAX_REQUEST_BODY_BYTES"},
 		{"POST", "/runs", `{"assistant_id":"a","webhook":"http://x"}`, nil, 422, "body.webhook: is not available yet in this release"},
 		{"POST", "/runs", `{"assistant_id":"a","stream_mode":"x"}`, nil, 422, `"x" is not one of values`},
 		{"POST", "/runs", `{"assistant_id":"a","after_seconds":-1}`, nil, 422, "body.after_seconds"},

@@ -345,3 +345,42 @@ func TestAHalfClosedClientDoesNotHoldTheServer(t *testing.T) {
 		t.Error("the run of a client that went is still running")
 	}
 }
+
+func TestHalvesOfSurrogatePairsAreReplaced(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`"\ud83d\ude00"`: `"\ud83d\ude00"`, `"\ud83dx"`: `"\ufffdx"`, `"\ude00\ud83d"`: `"\ufffd\ufffd"`, `"\\ud83d"`: `"\\ud83d"`,
+		`"\ud83d\ud83d\ude00"`: `"\ufffd\ud83d\ude00"`, `"\uD800\u0000"`: `"\ufffd\ufffd"`, `"\ud83d`: ``,
+	} {
+		f := &fake{}
+		send(t, f, "POST", "/runs", `{"assistant_id":"a","input":`+in+`}`)
+		if got := string(f.request.Input); got != want {
+			t.Errorf("%s: got %s, want %s", in, got, want)
+		}
+	}
+}
+
+func TestDeepBodiesAreRefused(t *testing.T) {
+	t.Parallel()
+	nested := func(n int) string { return strings.Repeat("[", n) + `"{[\"["` + strings.Repeat("]", n) }
+	for n, want := range map[int]bool{499: true, 500: false} {
+		f := &fake{}
+		w := send(t, f, "POST", "/runs", `{"assistant_id":"a","input":`+nested(n)+`}`)
+		if got := f.request.Input != nil; got != want {
+			t.Errorf("%d levels: accepted is %v, want %v: %s", n+1, got, want, w.Body)
+		}
+	}
+}
+
+func TestCheckpointAddressesAreChecked(t *testing.T) {
+	t.Parallel()
+	for _, member := range []string{
+		`"checkpoint":{"checkpoint_id":5}`, `"config":{"configurable":{"checkpoint_ns":[]}}`, `"checkpoint":{"checkpoint_map":"x"}`,
+	} {
+		f := &fake{}
+		send(t, f, "POST", "/runs", `{"assistant_id":"a",`+member+`}`)
+		if f.request.AssistantID != "" {
+			t.Errorf("%s was accepted", member)
+		}
+	}
+}

@@ -40,7 +40,10 @@ def loads(data: bytes) -> Any:
     """Parse JSON that came over the link. Integers over 64 bits keep their value."""
     if orjson is None or _BIG_NUMBER.search(data):
         return json.loads(data)
-    return orjson.loads(data)
+    try:
+        return orjson.loads(data)
+    except ValueError:  # lone surrogates, numbers beyond a float: valid JSON that orjson does not take
+        return json.loads(data)
 
 
 def default(value: Any) -> Any:

@@ -165,7 +165,7 @@ class Link:
                 if not data:
                     return self._lost()
                 self._sort(list(decoder.feed(data)))
-            except (OSError, frames.FrameError, ValueError):
+            except Exception:  # whatever it is: without this thread nobody would hear the server any more
                 return self._lost()
 
     def _sort(self, received: list[Frame]) -> None:

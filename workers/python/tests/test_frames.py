@@ -85,3 +85,8 @@ def test_json_never_fails():
     circle.append(circle)
     assert json.loads(jsonable.dumps([Odd()])) == ["<odd>"]
     assert json.loads(jsonable.dumps(circle))
+
+
+def test_valid_json_that_the_fast_parser_refuses_is_read():
+    data = b'{"half":"\\ud800","huge":1e999}'
+    assert jsonable.loads(data) == {"half": "\ud800", "huge": math.inf}
