@@ -46,7 +46,7 @@ func (b *Builder) room(bundles string) (string, error) {
 		return "", fmt.Errorf("build: %w", err)
 	}
 	var disk syscall.Statfs_t
-	if err := syscall.Statfs(bundles, &disk); err == nil && uint64(disk.Bavail)*uint64(disk.Bsize) < b.cfg.MinimumFree {
+	if err := syscall.Statfs(bundles, &disk); err == nil && disk.Bavail*uint64(disk.Bsize) < b.cfg.MinimumFree {
 		return "", slipway.Errorf(slipway.CodeUnavailable, "less than %d MiB of disk are free where bundles are kept: free some and deploy again", b.cfg.MinimumFree>>20)
 	}
 	tmp, err := os.MkdirTemp(bundles, ".tmp-*")

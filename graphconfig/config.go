@@ -4,8 +4,10 @@ package graphconfig
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"path"
+	"reflect"
 	"regexp"
 	"slices"
 	"sort"
@@ -109,7 +111,7 @@ func Parse(raw []byte) (Config, error) {
 		for _, problem := range p {
 			parts = append(parts, problem.Msg)
 		}
-		return c, &slipway.Error{Code: slipway.CodeInvalid, Message: strings.Join(parts, "; "), Problems: p}
+		return c, slipway.Errorf(slipway.CodeInvalid, "%s", strings.Join(parts, "; "))
 	}
 	return c, nil
 }
@@ -246,11 +248,17 @@ func (c *Config) TypeScript() bool {
 // syntax turns a decoding error into a sentence with line and column.
 func syntax(raw []byte, err error) error {
 	offset := int64(-1)
-	switch e := err.(type) {
-	case *json.SyntaxError:
-		offset = e.Offset
-	case *json.UnmarshalTypeError:
-		return slipway.Errorf(slipway.CodeInvalid, "%s is a JSON %s where %s is needed", e.Field, e.Value, e.Type)
+	var broken *json.SyntaxError
+	var other *json.UnmarshalTypeError
+	switch {
+	case errors.As(err, &broken):
+		offset = broken.Offset
+	case errors.As(err, &other):
+		field := other.Field
+		if field == "" {
+			field = "the file"
+		}
+		return slipway.Errorf(slipway.CodeInvalid, "%s is a JSON %s, but %s is needed", field, other.Value, needed(other.Type.Kind()))
 	}
 	if offset < 0 {
 		return slipway.Errorf(slipway.CodeInvalid, "%w", err)
@@ -259,4 +267,19 @@ func syntax(raw []byte, err error) error {
 	line := bytes.Count(before, []byte("\n")) + 1
 	column := len(before) - bytes.LastIndexByte(before, '\n') - 1
 	return slipway.Errorf(slipway.CodeInvalid, "it is not JSON: line %d, column %d: %w", line, column, err)
+}
+
+// needed names a JSON type for users.
+func needed(k reflect.Kind) string {
+	switch k {
+	case reflect.String:
+		return "a string in quotes"
+	case reflect.Slice, reflect.Array:
+		return "an array"
+	case reflect.Bool:
+		return "true or false"
+	case reflect.Map, reflect.Struct:
+		return "an object"
+	}
+	return "a number"
 }
