@@ -120,3 +120,13 @@ func (c *Client) PatchDeployment(ctx context.Context, id string, in DeploymentPa
 func (c *Client) DeleteDeployment(ctx context.Context, id string) error {
 	return c.do(ctx, http.MethodDelete, "/v2/deployments/"+url.PathEscape(id), nil, nil, nil)
 }
+
+// AwaitingDelete says whether a deleted deployment is still being torn down; until it is gone its name is reserved.
+func (c *Client) AwaitingDelete(ctx context.Context, id string) (bool, error) {
+	var out struct {
+		Resources []Deployment `json:"resources"`
+	}
+	query := url.Values{"deployment_ids": {id}, "status": {"AWAITING_DELETE"}}
+	err := c.do(ctx, http.MethodGet, "/v2/deployments", query, nil, &out)
+	return len(out.Resources) > 0, err
+}
