@@ -180,10 +180,14 @@ func (e *Engine) sweep(ctx context.Context) {
 }
 
 // Drain claims nothing more, lets running runs finish within the grace period, hands the rest back without using an
-// attempt, ends all subscriptions and waiters, and stops the workers. ctx ends the grace period early. It is called once.
+// attempt, ends all subscriptions and waiters, and stops the workers. Where another instance lives, readers of runs that
+// only wait here stay too: the other one executes them, and their frames come over the bus. ctx ends the grace period early. It is called once.
 func (e *Engine) Drain(ctx context.Context) error {
-	for _, t := range e.startDraining() {
-		t.abandon()
+	pending := e.startDraining()
+	if !e.succeeded() {
+		for _, t := range pending {
+			t.abandon()
+		}
 	}
 	e.stop()
 	e.loops.Wait()
@@ -213,9 +217,17 @@ func (e *Engine) startDraining() []*track {
 	return idle
 }
 
+// succeeded says whether another instance of the deployment lives that takes the pending runs.
+func (e *Engine) succeeded() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.peers) > 0
+}
+
+// waitRunning waits for the runs executed here and for those that readers here follow elsewhere.
 func (e *Engine) waitRunning(ctx context.Context) {
 	finished := make(chan struct{})
-	go func() { e.running.Wait(); close(finished) }()
+	go func() { e.running.Wait(); e.awaitFollowed(ctx); close(finished) }()
 	grace := time.NewTimer(e.cfg.DrainGrace)
 	defer grace.Stop()
 	select {
@@ -223,6 +235,34 @@ func (e *Engine) waitRunning(ctx context.Context) {
 	case <-grace.C:
 	case <-ctx.Done():
 	}
+}
+
+// followLook is how often a draining instance looks whether its readers have what they wait for.
+const followLook = 50 * time.Millisecond
+
+func (e *Engine) awaitFollowed(ctx context.Context) {
+	look := time.NewTicker(followLook)
+	defer look.Stop()
+	for ended := time.After(e.cfg.DrainGrace); e.following(); {
+		select {
+		case <-look.C:
+		case <-ended:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (e *Engine) following() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, t := range e.tracks {
+		if t.exec == nil && t.holds > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // handBack requeues what is still running; from then on its workers' writes are refused.
