@@ -241,12 +241,12 @@ func (m *machine) endpoints() (all []string) {
 // strays returns processes of the installation that are neither its platform nor its agent servers and workers: whatever has
 // its home or its working directory in the data directory.
 func (m *machine) strays() (found []string) {
-	mine := map[int]bool{m.platform.Process.Pid: true}
+	servers := map[int]bool{}
 	for _, pid := range m.servers() {
-		mine[pid] = true
+		servers[pid] = true
 	}
 	for _, p := range processes() {
-		if mine[p.pid] || mine[p.parent] {
+		if p.pid == m.platform.Process.Pid || servers[p.pid] || servers[p.parent] {
 			continue
 		}
 		cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.pid))
