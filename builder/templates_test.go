@@ -13,23 +13,20 @@ import (
 	"github.com/slipway-dev/slipway/builder"
 	"github.com/slipway-dev/slipway/source/template"
 	"github.com/slipway-dev/slipway/templates"
-	"github.com/slipway-dev/slipway/toolchain/node"
-	"github.com/slipway-dev/slipway/toolchain/python"
 )
 
 // TestTemplatesWithRealPackages builds each template with the real installers and imports its graph.
 func TestTemplatesWithRealPackages(t *testing.T) {
 	t.Parallel()
-	root := t.TempDir()
+	f := newFactory(t)
+	root := f.root
 	q := queue{jobs: make(chan slipway.BuildJob, 1), done: make(chan report, 1)}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	b := builder.New(builder.Config{Root: root}, builder.Deps{
 		Queue: q, Clock: time.Now, Log: slog.New(slog.DiscardHandler),
-		Fetchers: map[slipway.Source]slipway.SourceFetcher{slipway.SourceInternalTemplate: template.New(templates.FS)},
-		Toolchains: map[slipway.Language]slipway.Toolchain{
-			slipway.Node: node.New(node.Config{Root: root}), slipway.Python: python.New(python.Config{Root: root}),
-		},
+		Fetchers:   map[slipway.Source]slipway.SourceFetcher{slipway.SourceInternalTemplate: template.New(templates.FS)},
+		Toolchains: f.tool,
 	})
 	go func() { ended <- b.Run(ctx) }()
 	defer func() { cancel(); <-ended }()

@@ -22,6 +22,8 @@ type Command struct {
 	Env  []string // over the scrubbed base
 	Args []string
 	Show string // how messages name the command; "" = Args
+	// Rename holds pairs of texts: the first of each, a path of this machine, is shown as the second in output and messages.
+	Rename []string
 }
 
 // String names the command in messages.
@@ -55,8 +57,8 @@ func Run(ctx context.Context, c Command, log func(line string)) error {
 		return failure(ctx, c, err, nil)
 	}
 	in.Close()
-	tail := make(chan []string, 1)
-	go func() { tail <- follow(out, log) }()
+	tail, names := make(chan []string, 1), strings.NewReplacer(c.Rename...)
+	go func() { tail <- follow(out, names, log) }()
 	err = cmd.Wait()
 	end(cmd.Process.Pid, mark)
 	_ = out.SetReadDeadline(time.Now().Add(time.Second)) // nobody should hold the pipe any more

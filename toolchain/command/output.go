@@ -18,12 +18,13 @@ const (
 )
 
 // follow logs the lines and returns the last ones that are not empty.
-func follow(r io.Reader, log func(string)) []string {
+func follow(r io.Reader, names *strings.Replacer, log func(string)) []string {
 	var last []string
 	lines := bufio.NewReaderSize(r, 64<<10)
 	for {
 		raw, err := line(lines)
 		if text := strings.TrimRight(raw, "\r\n\t "); text != "" {
+			text = names.Replace(text)
 			log(text)
 			if last = append(last, text); len(last) > lastLines {
 				last = last[1:]

@@ -107,6 +107,6 @@ func (b build) tool(ctx context.Context, pkg, version string) (string, error) {
 	name := strings.NewReplacer("@", "", "/", "-").Replace(pkg) + "-" + strings.NewReplacer("/", "-").Replace(version)
 	return command.Layer(b.cfg.Tools, name, func(dir string) error {
 		at := pkg + "@" + version
-		return b.run(ctx, dir, nil, "npm install "+at, "npm", "install", "--prefix", dir, "--", at)
+		return b.run(ctx, dir, nil, "npm install "+at, "npm", "install", "--loglevel=error", "--prefix", dir, "--", at)
 	})
 }

@@ -126,7 +126,10 @@ func (b build) run(ctx context.Context, dir string, bins []string, shown string,
 	if strings.Contains(shown, "pnpm ") { // npm warns of settings that only pnpm knows
 		env = append(env, "npm_config_store_dir="+filepath.Join(b.cfg.Cache, "pnpm"), "npm_config_manage_package_manager_versions=false")
 	}
-	return command.Run(ctx, command.Command{Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Env: env, Args: args, Show: shown}, b.log)
+	return command.Run(ctx, command.Command{
+		Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Env: env, Args: args, Show: shown,
+		Rename: []string{dir + "/", "", dir, ".", b.Bundle + "/", "", b.cfg.Root + "/", "", b.cfg.Tools + "/", "tools/", b.cfg.Cache + "/", "cache/"},
+	}, b.log)
 }
 
 // shell runs one of the user's commands, with the package managers that it names.

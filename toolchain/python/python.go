@@ -112,7 +112,14 @@ func (b build) command(ctx context.Context, dir, text string) error {
 	}
 	path := filepath.Join(b.Bundle, "python", "bin") + ":" + filepath.Dir(b.base.path) + ":" + os.Getenv("PATH")
 	b.log("$ " + text)
-	return command.Run(ctx, command.Command{Dir: dir, Home: b.home(), Env: []string{"PATH=" + path}, Args: []string{"sh", "-c", text}, Show: text}, b.log)
+	return command.Run(ctx, command.Command{
+		Dir: dir, Home: b.home(), Env: []string{"PATH=" + path}, Args: []string{"sh", "-c", text}, Show: text, Rename: b.names(dir),
+	}, b.log)
+}
+
+// names replaces the paths of this machine in what users see.
+func (b build) names(dir string) []string {
+	return []string{"file://" + dir, "file:.", dir + "/", "", dir, ".", b.Bundle + "/", "", b.cfg.Root + "/", "", b.cfg.Tools + "/", "tools/", b.cfg.Cache + "/", "cache/"}
 }
 
 func (b build) home() string { return filepath.Join(b.cfg.Cache, "home") }
@@ -125,22 +132,18 @@ func (b build) run(ctx context.Context, dir string, args ...string) error {
 	}
 	shown := b.shown(dir, args)
 	b.log("$ " + shown)
-	return command.Run(ctx, command.Command{Dir: dir, Home: b.home(), Env: env, Args: args, Show: shown}, func(line string) {
-		b.log(strings.ReplaceAll(line, dir+"/", ""))
-	})
+	return command.Run(ctx, command.Command{Dir: dir, Home: b.home(), Env: env, Args: args, Show: shown, Rename: b.names(dir)}, b.log)
 }
 
 // shown is a command without the paths of this machine.
 func (b build) shown(dir string, args []string) string {
 	words := []string{filepath.Base(args[0])}
 	for i, a := range args[1:] {
-		switch {
-		case args[i] == "--python" || a == "--python":
-		default:
-			words = append(words, strings.TrimPrefix(strings.TrimPrefix(a, dir+"/"), b.cfg.Root+"/"))
+		if args[i] != "--python" && a != "--python" {
+			words = append(words, a)
 		}
 	}
-	return strings.Join(words, " ")
+	return strings.NewReplacer(b.names(dir)...).Replace(strings.Join(words, " "))
 }
 
 func exists(parts ...string) bool {
