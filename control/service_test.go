@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"io"
 	"maps"
 	"path/filepath"
 	"reflect"
@@ -11,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -452,11 +454,18 @@ func TestUploadExpires(t *testing.T) {
 	expires, signature, _ := strings.Cut(query, "&signature=")
 	id := strings.TrimPrefix(slot.URL[:strings.Index(slot.URL, "?")], "http://slipway.test/uploads/")
 	archive := "\x1f\x8b" + strings.Repeat("x", 1<<20)
-	if err := w.AcceptUpload(t.Context(), id, expires, signature, strings.NewReader(archive)); slipway.ErrorCode(err) != slipway.CodeTooLarge {
+	if err := w.AcceptUpload(t.Context(), id, expires, signature, -1, strings.NewReader(archive)); slipway.ErrorCode(err) != slipway.CodeTooLarge {
 		t.Errorf("too large: %v, want CodeTooLarge", err)
 	}
+	if err := w.AcceptUpload(t.Context(), id, expires, signature, 2<<20, strings.NewReader("\x1f\x8b")); slipway.ErrorCode(err) != slipway.CodeTooLarge {
+		t.Errorf("announced too large: %v, want CodeTooLarge before it is read", err)
+	}
+	cut := io.MultiReader(strings.NewReader("\x1f\x8bx"), iotest.ErrReader(io.ErrUnexpectedEOF))
+	if err := w.AcceptUpload(t.Context(), id, expires, signature, -1, cut); slipway.ErrorCode(err) != slipway.CodeBadRequest {
+		t.Errorf("cut short: %v, want CodeBadRequest", err)
+	}
 	w.Advance(2 * time.Hour)
-	if err := w.AcceptUpload(t.Context(), id, expires, signature, strings.NewReader("\x1f\x8b")); slipway.ErrorCode(err) != slipway.CodeForbidden {
+	if err := w.AcceptUpload(t.Context(), id, expires, signature, -1, strings.NewReader("\x1f\x8b")); slipway.ErrorCode(err) != slipway.CodeForbidden {
 		t.Errorf("expired: %v, want CodeForbidden", err)
 	}
 }

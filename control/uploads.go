@@ -6,6 +6,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -51,8 +52,9 @@ func (s *Service) sign(id, expires string) string {
 }
 
 // AcceptUpload stores the archive that a client PUTs to a signed URL; the signature is the whole authorisation.
-// CodeForbidden: not signed by us or expired; CodeConflict: used before; CodeTooLarge; CodeBadRequest: no gzip archive.
-func (s *Service) AcceptUpload(ctx context.Context, id, expires, signature string, body io.Reader) error {
+// CodeForbidden: not signed by us or expired; CodeConflict: used before; CodeTooLarge; CodeBadRequest: no gzip archive, or
+// cut short. size is the announced length in bytes, below 0 if nobody knows.
+func (s *Service) AcceptUpload(ctx context.Context, id, expires, signature string, size int64, body io.Reader) error {
 	if err := s.checkSignature(id, expires, signature); err != nil {
 		return err
 	}
@@ -60,24 +62,49 @@ func (s *Service) AcceptUpload(ctx context.Context, id, expires, signature strin
 	if err != nil {
 		return wrap("accept upload", err)
 	}
-	buffered := bufio.NewReader(body)
+	if size > s.cfg.UploadLimit {
+		return s.tooLarge()
+	}
+	source := &sourceBody{Reader: body}
+	buffered := bufio.NewReader(source)
 	if magic, err := buffered.Peek(2); err != nil || magic[0] != 0x1f || magic[1] != 0x8b {
 		return slipway.Errorf(slipway.CodeBadRequest, "the body is no gzip archive; send a .tar.gz of the source")
 	}
-	digest, size, err := s.blob.Put(ctx, buffered, s.cfg.UploadLimit)
+	digest, stored, err := s.blob.Put(ctx, buffered, s.cfg.UploadLimit)
 	if slipway.ErrorCode(err) == slipway.CodeTooLarge {
-		return slipway.Errorf(slipway.CodeTooLarge, "the archive is larger than %d bytes; leave out what the graphs do not need", s.cfg.UploadLimit)
+		return s.tooLarge()
+	}
+	if source.err != nil {
+		return slipway.Errorf(slipway.CodeBadRequest, "the upload ended before the archive was complete; send it again")
 	}
 	if err != nil {
 		return wrap("accept upload", err)
 	}
-	u.Digest, u.Size, u.UploadedAt = digest, size, s.clock()
+	u.Digest, u.Size, u.UploadedAt = digest, stored, s.clock()
 	return wrap("accept upload", s.store.Update(ctx, func(tx slipway.Tx) error {
 		if _, err := unused(tx, id); err != nil {
 			return err
 		}
 		return tx.PutUpload(u)
 	}))
+}
+
+func (s *Service) tooLarge() error {
+	return slipway.Errorf(slipway.CodeTooLarge, "the archive is larger than %d bytes; leave out what the graphs do not need", s.cfg.UploadLimit)
+}
+
+// sourceBody remembers that the client's side of an upload failed: that is not our fault.
+type sourceBody struct {
+	io.Reader
+	err error
+}
+
+func (b *sourceBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
 }
 
 func (s *Service) checkSignature(id, expires, signature string) error {
