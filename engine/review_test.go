@@ -398,3 +398,28 @@ func TestADrainedServerKeepsNobodyWaiting(t *testing.T) {
 		t.Errorf("wait: got %v, want unavailable", err)
 	}
 }
+
+func TestDeletingARunInFlightLeavesNothingOfIt(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	s := newWorld(t).start("a", 1, map[string]fake.Graph{"echo": echo, "agent": func(ctx context.Context, r *fake.Run) agent.Done {
+		r.Checkpoint(checkpointID(5), `{"x":5}`)
+		done := g.graph(ctx, r)
+		done.Snapshot = r.Snapshot(checkpointID(5), `{"x":5}`)
+		return done
+	}})
+	thread := s.thread()
+	s.wait(s.create(request(thread, "echo", `{"x":1}`)))
+	run := s.create(request(thread, "agent", `{}`))
+	g.await(t)
+	if err := s.DeleteRun(t.Context(), thread, run.ID); err != nil {
+		t.Fatal(err)
+	}
+	th, err := s.Thread(t.Context(), thread)
+	if err != nil || string(th.Values) != `{"x":1}` || th.Status != agent.ThreadIdle {
+		t.Errorf("thread: got %s %s (%v), want what it was before", th.Status, th.Values, err)
+	}
+	if _, err := s.Run(t.Context(), thread, run.ID); slipway.ErrorCode(err) != slipway.CodeNotFound {
+		t.Errorf("run: got %v, want not_found", err)
+	}
+}

@@ -218,18 +218,23 @@ func (e *Engine) Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error
 	return runs, err
 }
 
-// DeleteRun cancels the run if it is in flight, waits until it has stopped, and removes it.
+// DeleteRun removes a run with its checkpoints. One in flight is rolled back, so that the thread shows nothing of it.
 func (e *Engine) DeleteRun(ctx context.Context, threadID, runID string) error {
 	r, err := e.store.Run(ctx, threadID, runID)
 	if err != nil {
 		return err
 	}
-	if inFlight(r) {
-		if err := e.cancelIfInFlight(ctx, r, "run deleted", true); err != nil {
-			return err
-		}
+	if !inFlight(r) {
+		return e.store.DeleteRun(ctx, r.ThreadID, runID)
 	}
-	return e.store.DeleteRun(ctx, r.ThreadID, runID)
+	if err := e.cancelIfInFlight(ctx, r, agent.CancelRollback, "run deleted"); err != nil {
+		return err
+	}
+	err = e.store.DeleteRun(ctx, r.ThreadID, runID)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return nil // it went with the rollback; else it had ended by itself
+	}
+	return err
 }
 
 func inFlight(r agent.Run) bool { return r.Status == agent.RunPending || r.Status == agent.RunRunning }

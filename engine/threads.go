@@ -50,7 +50,7 @@ func (e *Engine) DeleteThread(ctx context.Context, id string) error {
 		}
 		// Newest first, so that the end of one does not start the next.
 		for i := len(runs) - 1; i >= 0; i-- {
-			if err := e.cancelIfInFlight(ctx, runs[i], "thread deleted", true); err != nil {
+			if err := e.cancelIfInFlight(ctx, runs[i], agent.CancelInterrupt, "thread deleted"); err != nil {
 				return err
 			}
 		}
@@ -61,8 +61,9 @@ func (e *Engine) DeleteThread(ctx context.Context, id string) error {
 	}
 }
 
-func (e *Engine) cancelIfInFlight(ctx context.Context, r agent.Run, reason string, wait bool) error {
-	err := e.Cancel(ctx, r.ThreadID, r.ID, agent.CancelInterrupt, reason, wait)
+// cancelIfInFlight returns when the run has stopped.
+func (e *Engine) cancelIfInFlight(ctx context.Context, r agent.Run, action agent.CancelAction, reason string) error {
+	err := e.Cancel(ctx, r.ThreadID, r.ID, action, reason, true)
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
 		return nil // it has ended meanwhile
 	}

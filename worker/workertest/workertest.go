@@ -92,7 +92,7 @@ func killLoses(t *testing.T, h *ear, _ agent.Workers, w agent.Worker) {
 func stopLoses(t *testing.T, _ *ear, pool agent.Workers, w agent.Worker) {
 	s := start(w, "hang", `{}`)
 	pool.Stop()
-	receive(t, s.lost, "loss")
+	_ = receive(t, s.lost, "loss")
 	pool.Stop()
 }
 

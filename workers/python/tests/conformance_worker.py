@@ -18,7 +18,8 @@ from slipway_worker.saver import Saver
 
 def main() -> None:
     heard: queue.Queue[frames.Frame] = queue.Queue()
-    link = Link(socket.socket(fileno=int(os.environ["SLIPWAY_WORKER_FD"])), lambda received: [heard.put(f) for f in received])
+    sock = socket.socket(fileno=int(os.environ["SLIPWAY_WORKER_FD"]))
+    link = Link(sock, lambda received: [heard.put(f) for f in received])
     link.start()
     link.send(frames.HELLO, 0, {"protocol": frames.PROTOCOL, "language": "python", "pid": os.getpid(), "versions": {}})
     link.flush()
