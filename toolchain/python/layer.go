@@ -99,14 +99,26 @@ func (b build) findUV(ctx context.Context) (string, error) {
 }
 
 func (i installer) venv(ctx context.Context, b build, venv string) error {
+	if i.uv == "" && b.hasPip(ctx) {
+		return b.run(ctx, filepath.Dir(venv), b.base.path, "-m", "venv", "--without-pip", venv)
+	}
 	if i.uv == "" {
 		return b.run(ctx, filepath.Dir(venv), b.base.path, "-m", "venv", venv)
 	}
 	return b.run(ctx, filepath.Dir(venv), i.uv, "venv", "--quiet", "--relocatable", "--python", b.base.path, venv)
 }
 
+// hasPip says whether the interpreter itself has a pip: making one for each layer takes seconds.
+func (b build) hasPip(ctx context.Context) bool {
+	err := command.Run(ctx, command.Command{Dir: b.cfg.Root, Home: b.home(), Args: []string{b.base.path, "-c", "import pip"}}, func(string) {})
+	return err == nil
+}
+
 func (i installer) install(ctx context.Context, b build, source, venv string, args []string) error {
 	python := filepath.Join(venv, "bin", "python")
+	if i.uv == "" && !exists(venv, sitePackages(b.base), "pip") { // the interpreter's own pip installs into the environment
+		return b.run(ctx, source, append([]string{b.base.path, "-m", "pip", "--python", python, "install", "--disable-pip-version-check", "--no-input"}, args...)...)
+	}
 	if i.uv == "" {
 		return b.run(ctx, source, append([]string{python, "-m", "pip", "install", "--disable-pip-version-check", "--no-input"}, args...)...)
 	}
