@@ -98,6 +98,9 @@ func (w *work) read(context.Context) (err error) {
 	for _, warning := range w.config.Warnings {
 		w.log(w.at + ": " + warning)
 	}
+	for _, key := range w.config.ImageKeys() {
+		w.log(fmt.Sprintf("%s: %s concerns container images: it is ignored, because this deployment runs without one", w.at, key))
+	}
 	w.bundle = manifest(w.config, w.at)
 	// Files that a build command makes cannot be checked before it has run.
 	if w.result.EnvFile, err = checkFiles(w.app, w.at, w.config, w.job.BuildCommand == "" && w.job.InstallCommand == ""); err != nil {

@@ -229,6 +229,23 @@ func (c *Config) Files() []string {
 	return files
 }
 
+// ImageKeys returns the keys that are set and only matter where a container image is built.
+func (c *Config) ImageKeys() []string {
+	var keys []string
+	for _, k := range []struct {
+		name string
+		set  bool
+	}{
+		{"base_image", c.BaseImage != ""}, {"image_distro", c.ImageDistro != ""}, {"dockerfile_lines", len(c.Dockerfile) > 0},
+		{"keep_pkg_tools", len(c.KeepPkgTools) > 0},
+	} {
+		if k.set {
+			keys = append(keys, k.name)
+		}
+	}
+	return keys
+}
+
 // app is http.app.
 func (c *Config) app() *Located {
 	var http struct{ App string }

@@ -46,7 +46,10 @@ func TestParse(t *testing.T) {
 	if want := []string{`the key "grahps" is unknown and ignored; did you mean "graphs"?`}; !slices.Equal(c.Warnings, want) {
 		t.Errorf("got the warnings %q, want %q", c.Warnings, want)
 	}
-	if c, err = graphconfig.Parse([]byte(`{"graphs": {"a": "./a.js:g"}, "env": "./.env"}`)); err != nil || c.Env.File != "./.env" {
+	if got := c.ImageKeys(); len(got) != 0 {
+		t.Errorf("got the image keys %q, want none", got)
+	}
+	if c, err = graphconfig.Parse([]byte(`{"graphs": {"a": "./a.js:g"}, "env": "./.env", "dockerfile_lines": ["RUN x"]}`)); err != nil || c.Env.File != "./.env" || !slices.Equal(c.ImageKeys(), []string{"dockerfile_lines"}) {
 		t.Errorf("got %q, %v, want the file ./.env", c.Env.File, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"syscall"
 	"time"
@@ -46,10 +47,12 @@ func Run(ctx context.Context, c Command, log func(line string)) error {
 		return fmt.Errorf("run %s: %w", c, err)
 	}
 	defer out.Close()
+	runtime.LockOSThread() // the command dies with this thread
+	defer runtime.UnlockOSThread()
 	mark := "SLIPWAY_BUILD=" + rand.Text()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Env = c.Dir, append(append(Base(c.Home), c.Env...), mark)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.SysProcAttr = attributes()
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
 	cmd.Stdout, cmd.Stderr = in, in
 	if err := start(cmd); err != nil {
