@@ -59,6 +59,9 @@ type Job struct {
 	Run Run
 	// Resume: go on from the thread's last checkpoint instead of input and command (reference 17.4).
 	Resume bool
+	// Fresh: the thread had no checkpoint when the run was admitted, so that reading one before the run has written its
+	// own finds nothing and need not be asked for.
+	Fresh bool
 }
 
 // RunSink hears of one run, one call at a time and in the order of the worker's words.

@@ -25,8 +25,8 @@ type execution struct {
 	over     bool // Done, Lost or handed back: nothing the worker says counts any more
 }
 
-// launch starts a claimed run on a reserved slot, which Engine.running counts already.
-func (e *Engine) launch(r agent.Run, s *seat) {
+// launch starts a claimed run on a reserved slot, which Engine.running counts already; fresh as in agent.Job.
+func (e *Engine) launch(r agent.Run, s *seat, fresh bool) {
 	t := e.hold(r.ID, r.ThreadID)
 	x := &execution{e: e, run: r, t: t, seat: s}
 	t.prepare(r)
@@ -40,7 +40,7 @@ func (e *Engine) launch(r agent.Run, s *seat) {
 	x.timeout = time.AfterFunc(e.cfg.RunTimeout, x.expire)
 	x.mu.Unlock()
 	resume := r.Epoch > 1 && r.Checkpointed && !r.Temporary
-	s.w.Run(agent.Job{Run: r, Resume: resume}, x)
+	s.w.Run(agent.Job{Run: r, Resume: resume, Fresh: fresh}, x)
 	if asked != nil {
 		x.cancel(asked.action, asked.reason)
 	}

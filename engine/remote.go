@@ -167,13 +167,24 @@ func (e *Engine) heardJoin(n note) {
 	e.mu.Lock()
 	t := e.tracks[n.RunID]
 	here := t != nil && t.exec != nil
-	if !here && len(e.wanted) < maxWanted {
-		e.wanted[n.RunID] = struct{}{}
+	if !here {
+		e.want(n.RunID)
 	}
 	e.mu.Unlock()
 	if here {
 		t.share()
 	}
+}
+
+// want remembers a watched run; where too many are, any older one makes room. Called with mu held.
+func (e *Engine) want(runID string) {
+	if len(e.wanted) >= maxWanted {
+		for old := range e.wanted {
+			delete(e.wanted, old)
+			break
+		}
+	}
+	e.wanted[runID] = struct{}{}
 }
 
 // share makes the run's frames go over the bus, after everything before them is in the store.

@@ -105,7 +105,7 @@ func (e *Engine) reserveFor(a *agent.Admission) *seat {
 // follow carries out what an admission decided.
 func (e *Engine) follow(a agent.Admitted, s *seat) {
 	if a.Run.Status == agent.RunRunning && s != nil {
-		e.launch(a.Run, s)
+		e.launch(a.Run, s, a.Thread.Language == "")
 	} else {
 		e.unreserve(s)
 		if t := e.lookup(a.Run.ID); t != nil {

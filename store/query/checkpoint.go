@@ -219,6 +219,9 @@ const copyWrites = `INSERT INTO writes (` + writeColumns + `) SELECT ?, ns, chec
 const copyBlobs = `INSERT INTO blobs (thread_id, ns, channel, version, type, bytes) SELECT ?, ns, channel, version, type, bytes FROM blobs WHERE thread_id = ? ON CONFLICT DO NOTHING`
 const copyHeaders = `INSERT INTO checkpoints (` + checkpointColumns + `) SELECT ?, ns, id, parent_id, run_id, language, metadata, header FROM checkpoints WHERE thread_id = ?`
 
+// copyLanguage makes the target a thread with checkpoints: one without a language is taken to have none.
+const copyLanguage = `UPDATE threads SET language = COALESCE((SELECT language FROM checkpoints WHERE thread_id = ? LIMIT 1), '') WHERE id = ? AND language = ''`
+
 // CopyCheckpoints copies everything of a thread's savers to another, same ids.
 func (a *Agent) CopyCheckpoints(ctx context.Context, source, target string) error {
 	return a.engine.Write(ctx, func(c Conn) error { return copyCheckpoints(c, source, target) })
@@ -230,5 +233,6 @@ func copyCheckpoints(c Conn, source, target string) error {
 			return fmt.Errorf("copy checkpoints: %w", err)
 		}
 	}
-	return nil
+	_, err := c.Exec(copyLanguage, source, target)
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // instances knows which agent servers live: each holds a lock on its own file, which the kernel drops with the process.
@@ -29,14 +30,20 @@ func (i instances) Register(id string) (release func() error, err error) {
 	return func() error { return errors.Join(os.Remove(f.Name()), f.Close()) }, nil
 }
 
-// take locks the file of an instance. A sweep of another process may remove the file just before; then it is made again.
+// take locks the file of an instance. The sweep of another process may hold it for a moment, or remove it just before.
 func (i instances) take(id string) (*os.File, error) {
-	for {
+	for attempt := 0; ; attempt++ {
 		f, err := os.OpenFile(i.path(id), os.O_CREATE|os.O_RDWR, 0o600)
 		if err != nil {
 			return nil, err
 		}
-		if err := flock(f, syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		err = flock(f, syscall.LOCK_EX|syscall.LOCK_NB)
+		if errors.Is(err, syscall.EWOULDBLOCK) && attempt < 50 {
+			_ = f.Close()
+			time.Sleep(2 * time.Millisecond)
+			continue
+		}
+		if err != nil {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w; another server bears this instance id", f.Name(), err), f.Close())
 		}
 		ours, err := f.Stat()

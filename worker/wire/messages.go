@@ -49,6 +49,7 @@ type RunMessage struct {
 	Epoch           int64           `json:"epoch"`
 	Temporary       bool            `json:"temporary"`
 	Resume          bool            `json:"resume"`
+	Fresh           bool            `json:"fresh,omitempty"`
 	Input           json.RawMessage `json:"input"`
 	Command         json.RawMessage `json:"command"`
 	Config          json.RawMessage `json:"config"`
@@ -67,7 +68,7 @@ func RunOf(j agent.Job, credit int) RunMessage {
 	k := j.Run.Kwargs
 	m := RunMessage{
 		RunID: j.Run.ID, ThreadID: j.Run.ThreadID, AssistantID: j.Run.AssistantID, GraphID: j.Run.GraphID,
-		Attempt: j.Run.Attempt, Epoch: j.Run.Epoch, Temporary: j.Run.Temporary, Resume: j.Resume, Input: k.Input,
+		Attempt: j.Run.Attempt, Epoch: j.Run.Epoch, Temporary: j.Run.Temporary, Resume: j.Resume, Fresh: j.Fresh, Input: k.Input,
 		Command: k.Command, Config: k.Config, Context: k.Context, StreamMode: k.StreamMode, Subgraphs: k.Subgraphs,
 		InterruptBefore: k.InterruptBefore, InterruptAfter: k.InterruptAfter, StrictResume: k.StrictResume, Credit: credit,
 	}

@@ -159,6 +159,7 @@ export class Run {
       runId: this.#request.run_id,
       wait: this.#request.durability === 'sync',
       extra: storedMetadata(this.#config.metadata),
+      freshThread: this.#request.fresh === true ? this.#request.thread_id : undefined,
       onPut: (put) => this.#notePut(put),
       onWrites: (taskId, writes) => this.#noteWrites(taskId, writes),
       onStale: () => this.cancel('fenced', 'the run belongs to another worker'),
@@ -168,12 +169,14 @@ export class Run {
   /** @param {import('./saver.mjs').Put} put */
   #notePut(put) {
     this.#wrote = true;
+    this.#scope.freshThread = undefined;
     if (put.ns === '') this.#put = put;
   }
 
   /** @param {string} taskId @param {[string, any][]} writes */
   #noteWrites(taskId, writes) {
     this.#wrote = true;
+    this.#scope.freshThread = undefined;
     const failed = writes.find(([channel]) => channel === '__error__');
     if (failed) this.#modes.failures.set(taskId, failureOf(failed[1]));
   }

@@ -11,6 +11,7 @@ import { Cutter } from './link.mjs';
  * @property {(put: Put) => void} [onPut] told of every checkpoint written
  * @property {(taskId: string, writes: [string, any][]) => void} [onWrites] told of every write of a task
  * @property {(error: Error) => void} [onStale] told when the server says that the run is no longer ours
+ * @property {string} [freshThread] the run's thread while it has no checkpoint: reads of it find nothing
  * @property {boolean} [ended] the run is over: what still writes is too late
  *
  * @typedef {{config: any, checkpoint: any, metadata: any, parentId: string | null, ns: string}} Put
@@ -50,6 +51,7 @@ export function saverClass(checkpointModule) {
     async getTuple(config) {
       if (config?.configurable && isMissing(config.configurable.thread_id)) return undefined;
       const { thread_id, checkpoint_ns } = address(config, 'get a checkpoint');
+      if (this.scope.freshThread === thread_id) return undefined;
       const checkpoint_id = checkpointId(config) || null;
       const answer = await this.ask({ op: 'checkpoint.get', thread_id, checkpoint_ns, checkpoint_id });
       if (!answer.envelope.tuple) return undefined;

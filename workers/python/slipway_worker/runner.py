@@ -52,7 +52,9 @@ class Run:
         self._task: asyncio.Task[Any] | None = None
         self._work: asyncio.Task[None] | None = None
         temporary = bool(request.get("temporary"))
-        self._saver = None if temporary else Saver(link, run=stream, wait=request.get("durability") == "sync")
+        fresh = request["thread_id"] if request.get("fresh") else None
+        sync = request.get("durability") == "sync"
+        self._saver = None if temporary else Saver(link, run=stream, wait=sync, fresh=fresh)
         self._store = Store(link, run=stream)
 
     def credit(self, chunks: int) -> None:

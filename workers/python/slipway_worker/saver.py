@@ -41,12 +41,16 @@ class Put(NamedTuple):
 class Saver(BaseCheckpointSaver[str]):
     """A checkpointer over the link, for one run or for one call."""
 
-    def __init__(self, link: Link, *, run: int = 0, wait: bool = True) -> None:
-        """run is the run's stream, 0 outside a run; with wait every write is answered before it returns."""
+    def __init__(self, link: Link, *, run: int = 0, wait: bool = True, fresh: str | None = None) -> None:
+        """run is the run's stream, 0 outside a run; with wait every write is answered before it returns.
+
+        fresh is the run's thread if it has no checkpoint yet: reads of it find nothing until something was written.
+        """
         super().__init__()
         self._link = link
         self._run = run
         self._wait = wait or not run
+        self._fresh = fresh
         self.last: dict[str, Put] = {}
 
     def get_next_version(self, current: str | int | float | None, channel: None = None) -> str:
@@ -58,11 +62,17 @@ class Saver(BaseCheckpointSaver[str]):
 
     def get_tuple(self, config: Mapping[str, Any]) -> CheckpointTuple | None:
         """Return the addressed checkpoint, or the newest of its thread and namespace, or None."""
-        return self._tuple(self._link.ask_sync("checkpoint.get", self._address(config)))
+        address = self._address(config)
+        if self._fresh is not None and address["thread_id"] == self._fresh:
+            return None
+        return self._tuple(self._link.ask_sync("checkpoint.get", address))
 
     async def aget_tuple(self, config: Mapping[str, Any]) -> CheckpointTuple | None:
         """Return the addressed checkpoint, or the newest of its thread and namespace, or None."""
-        return self._tuple(await self._link.ask("checkpoint.get", self._address(config)))
+        address = self._address(config)
+        if self._fresh is not None and address["thread_id"] == self._fresh:
+            return None
+        return self._tuple(await self._link.ask("checkpoint.get", address))
 
     def list(
         self,
@@ -179,21 +189,25 @@ class Saver(BaseCheckpointSaver[str]):
     # Sending
 
     async def _write(self, op: str, envelope: dict[str, Any], payload: bytes) -> None:
+        self._fresh = None
         if self._wait:
             await self._link.ask(op, envelope, payload)
         else:
             self._link.tell(op, envelope, payload)
 
     def _write_sync(self, op: str, envelope: dict[str, Any], payload: bytes) -> None:
+        self._fresh = None
         if self._wait:
             self._link.ask_sync(op, envelope, payload)
         else:
             self._link.tell(op, envelope, payload)
 
     def _do_sync(self, op: str, **members: Any) -> None:
+        self._fresh = None
         self._link.ask_sync(op, {"run": self._run, **members})
 
     async def _do(self, op: str, **members: Any) -> None:
+        self._fresh = None
         await self._link.ask(op, {"run": self._run, **members})
 
     # Envelopes
