@@ -154,3 +154,24 @@ func lock(t *testing.T, f factory, files fetcher) {
 	}
 	files["uv.lock"] = file(string(raw))
 }
+
+func TestPythonVersion(t *testing.T) {
+	t.Parallel()
+	f := newFactory(t)
+	for _, version := range []string{"3.12", "3.13"} {
+		m := f.build(fetcher{
+			"agentgraph.json": file(`{"python_version": "` + version + `", "dependencies": [".", "jsonpointer==3.0.0"], "graphs": {"a": "./agent.py:graph"}}`),
+			"agent.py":        file("import sys, jsonpointer\ngraph = '%d.%d' % sys.version_info[:2]\n"),
+		}, slipway.BuildJob{})
+		if strings.Contains(m.reason, "is not installed on this machine") {
+			t.Logf("not tried: %s", m.reason)
+			continue
+		}
+		if m.reason != "" {
+			t.Fatalf("%s\n%s", m.reason, m.log)
+		}
+		if got := f.python(m, "import agent; print(agent.graph)"); got != version {
+			t.Errorf("got Python %q, want %q", got, version)
+		}
+	}
+}
