@@ -60,9 +60,17 @@ type Builder struct {
 // New makes a Builder.
 func New(cfg Config, deps Deps) *Builder { return &Builder{cfg: cfg.withDefaults(), Deps: deps} }
 
+// cleaner is a toolchain that can end what an interrupted build left running.
+type cleaner interface{ Clean() }
+
 // Run removes what interrupted builds left and builds until ctx ends, which it then returns. Only one builder may run on
 // one data directory.
 func (b *Builder) Run(ctx context.Context) error {
+	for _, toolchain := range b.Toolchains {
+		if c, ok := toolchain.(cleaner); ok {
+			c.Clean()
+		}
+	}
 	for _, dir := range []string{"bundles", "layers", "tools"} {
 		left, _ := filepath.Glob(filepath.Join(b.cfg.Root, dir, ".tmp-*"))
 		for _, path := range left {

@@ -20,6 +20,7 @@ import (
 type Command struct {
 	Dir  string
 	Home string   // the build's home directory, kept between builds for caches
+	Root string   // the data directory of the platform; names what Reap ends
 	Env  []string // over the scrubbed base
 	Args []string
 	Show string // how messages name the command; "" = Args
@@ -49,7 +50,7 @@ func Run(ctx context.Context, c Command, log func(line string)) error {
 	defer out.Close()
 	runtime.LockOSThread() // the command dies with this thread
 	defer runtime.UnlockOSThread()
-	mark := "SLIPWAY_BUILD=" + rand.Text()
+	mark := markOf(c.Root) + rand.Text()
 	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
 	cmd.Dir, cmd.Env = c.Dir, append(append(Base(c.Home), c.Env...), mark)
 	cmd.SysProcAttr = attributes()

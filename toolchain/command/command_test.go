@@ -105,3 +105,28 @@ func TestRunKeepsLongLinesWhole(t *testing.T) {
 		t.Errorf("got %d lines", len(lines))
 	}
 }
+
+// TestReapEndsWhatAKilledPlatformLeft stands for a platform that was killed in a build: nobody waits for the command.
+func TestReapEndsWhatAKilledPlatformLeft(t *testing.T) {
+	t.Parallel()
+	root, other := t.TempDir(), t.TempDir()
+	ready := make(chan string, 2)
+	ended := make(chan error, 2)
+	for _, r := range []string{root, other} {
+		go func() {
+			c := command.Command{Dir: r, Home: r, Root: r, Args: []string{"sh", "-c", "setsid sleep 86466 & echo ready; wait"}}
+			ended <- command.Run(t.Context(), c, func(line string) { ready <- line })
+		}()
+	}
+	<-ready
+	<-ready
+	command.Reap(root)
+	if err := <-ended; err == nil || !strings.Contains(err.Error(), "by signal killed") {
+		t.Errorf("got %v, want it killed", err)
+	}
+	if len(ended) > 0 {
+		t.Error("the command of another data directory was killed as well")
+	}
+	command.Reap(other)
+	<-ended
+}

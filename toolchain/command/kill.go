@@ -8,6 +8,23 @@ import (
 	"syscall"
 )
 
+// markOf begins the mark in the environment of every command of a data directory.
+func markOf(root string) string { return "SLIPWAY_BUILD=" + root + "#" }
+
+// Reap kills what the commands of an earlier process on the same data directory left running, where the system shows
+// processes' environments. No command of the directory may be wanted any more.
+func Reap(root string) {
+	for range 20 {
+		left := marked(markOf(root))
+		if len(left) == 0 {
+			return
+		}
+		for _, pid := range left {
+			_ = syscall.Kill(pid, syscall.SIGKILL)
+		}
+	}
+}
+
 // end kills the process group of a command and, where the system shows processes' environments, whatever else carries the
 // command's mark. It goes on until nothing is left, so that a process that forks meanwhile is caught too.
 func end(group int, mark string) {

@@ -61,6 +61,9 @@ type build struct {
 	beside string // directory of the configuration, absolute
 }
 
+// Clean kills what an interrupted build left running. It is called before the first build.
+func (t *Toolchain) Clean() { command.Reap(t.cfg.Root) }
+
 // Prepare implements slipway.Toolchain.
 func (t *Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(string)) (slipway.Prepared, error) {
 	var out slipway.Prepared
@@ -127,7 +130,7 @@ func (b build) run(ctx context.Context, dir string, bins []string, shown string,
 		env = append(env, "npm_config_store_dir="+filepath.Join(b.cfg.Cache, "pnpm"), "npm_config_manage_package_manager_versions=false")
 	}
 	return command.Run(ctx, command.Command{
-		Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Env: env, Args: args, Show: shown,
+		Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Root: b.cfg.Root, Env: env, Args: args, Show: shown,
 		Rename: []string{dir + "/", "", dir, ".", b.Bundle + "/", "", b.cfg.Root + "/", "", b.cfg.Tools + "/", "tools/", b.cfg.Cache + "/", "cache/"},
 	}, b.log)
 }

@@ -45,6 +45,9 @@ func New(cfg Config) *Toolchain {
 	return &Toolchain{cfg: cfg, known: map[string]interpreter{}}
 }
 
+// Clean kills what an interrupted build left running. It is called before the first build.
+func (t *Toolchain) Clean() { command.Reap(t.cfg.Root) }
+
 // Prepare implements slipway.Toolchain.
 func (t *Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(string)) (slipway.Prepared, error) {
 	base, err := t.interpreter(ctx, p.PythonVersion)
@@ -113,7 +116,7 @@ func (b build) command(ctx context.Context, dir, text string) error {
 	path := filepath.Join(b.Bundle, "python", "bin") + ":" + filepath.Dir(b.base.path) + ":" + os.Getenv("PATH")
 	b.log("$ " + text)
 	return command.Run(ctx, command.Command{
-		Dir: dir, Home: b.home(), Env: []string{"PATH=" + path}, Args: []string{"sh", "-c", text}, Show: text, Rename: b.names(dir),
+		Dir: dir, Home: b.home(), Root: b.cfg.Root, Env: []string{"PATH=" + path}, Args: []string{"sh", "-c", text}, Show: text, Rename: b.names(dir),
 	}, b.log)
 }
 
@@ -132,7 +135,7 @@ func (b build) run(ctx context.Context, dir string, args ...string) error {
 	}
 	shown := b.shown(dir, args)
 	b.log("$ " + shown)
-	return command.Run(ctx, command.Command{Dir: dir, Home: b.home(), Env: env, Args: args, Show: shown, Rename: b.names(dir)}, b.log)
+	return command.Run(ctx, command.Command{Dir: dir, Home: b.home(), Root: b.cfg.Root, Env: env, Args: args, Show: shown, Rename: b.names(dir)}, b.log)
 }
 
 // shown is a command without the paths of this machine.
