@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -76,7 +77,7 @@ func (m *machine) killedAt(point, greeting, next string) string {
 // someGreets checks that what served before the platform died still does, without it.
 func (m *machine) someGreets(point string, endpoints []string, greeting string) {
 	m.t.Helper()
-	var err error = fmt.Errorf("there is none")
+	err := errors.New("there is none")
 	for _, endpoint := range endpoints {
 		if err = m.greets(endpoint, greeting); err == nil {
 			return
@@ -110,7 +111,7 @@ func TestKilledWhileDeleting(t *testing.T) {
 				return fmt.Errorf("deployments %+v, %w", left, err)
 			}
 			if _, err := os.Stat(filepath.Join(m.data, "deployments", found[0].ID)); !os.IsNotExist(err) {
-				return fmt.Errorf("its data: %v", err)
+				return fmt.Errorf("its data is there still (%w)", errors.Join(err))
 			}
 			return m.tidy(0)
 		})

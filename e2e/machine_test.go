@@ -294,3 +294,5 @@ func (m *machine) source(greeting string) string {
 	check(m.t, os.WriteFile(file, []byte(changed), 0o644))
 	return dir
 }
+
+func killPID(pid int) error { return syscall.Kill(pid, syscall.SIGKILL) }
