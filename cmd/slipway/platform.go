@@ -66,7 +66,7 @@ func openPlatform(ctx context.Context, where installation, s upSettings, l net.L
 	if err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
-	p.control = control.New(control.Config{BaseURL: p.url, UploadKey: key.Derive("upload urls")}, control.Deps{
+	p.control = control.New(control.Config{BaseURL: s.base(p.url), UploadKey: key.Derive("upload urls")}, control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: log,
 	})
 	if err := p.bootstrap(ctx, where); err != nil {
@@ -89,7 +89,7 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	p.listener = listener.New(s.failAt.feed(p.control), s.failAt.runtime(p.runtime), s.failAt.router(p.gateway), listener.Config{}, now, p.log)
 	mux := http.NewServeMux()
 	mux.Handle("/d/", p.whenSynced(p.gateway))
-	mux.Handle("/", s.failAt.handler(controlapi.New(p.control, controlapi.Config{BaseURL: p.url, Version: version, Log: p.log})))
+	mux.Handle("/", s.failAt.handler(controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log})))
 	p.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"strings"
@@ -21,6 +22,7 @@ import (
 type upSettings struct {
 	dataDir        string
 	listen         string
+	publicURL      string
 	noExample      bool
 	detach         bool
 	allowFileRepos []string
@@ -51,6 +53,9 @@ func upCommand() *cobra.Command {
 			if s.failAt, err = readFailpoint(os.Getenv); err != nil {
 				return err
 			}
+			if err := s.check(); err != nil {
+				return err
+			}
 			if s.detach {
 				return upDetached(cmd.Context(), s)
 			}
@@ -59,6 +64,7 @@ func upCommand() *cobra.Command {
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:7400", "address of the control service and the gateway")
+	flags.StringVar(&s.publicURL, "public-url", "", "address at which clients reach --listen, when it is another (a proxy, a name); upload and deployment addresses begin with it")
 	flags.BoolVar(&s.noExample, "no-example", false, "do not deploy the example")
 	flags.BoolVar(&s.detach, "detach", false, "go on in the background; `slipway down` stops it")
 	flags.StringArrayVar(&s.allowFileRepos, "allow-file-repos", nil, "allow file:// git repositories below this directory (repeatable)")
@@ -66,11 +72,31 @@ func upCommand() *cobra.Command {
 	return cmd
 }
 
-// upForeground runs the platform until it is told to stop.
-func upForeground(ctx context.Context, s upSettings) error {
+// check refuses settings that cannot be meant.
+func (s upSettings) check() error {
 	if s.builds < 1 || s.builds > 64 {
 		return fmt.Errorf("--builds is %d; give a number from 1 to 64", s.builds)
 	}
+	if s.publicURL == "" {
+		return nil
+	}
+	u, err := url.Parse(s.publicURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil {
+		return fmt.Errorf("--public-url %q is no address; give one such as https://agents.example.com", s.publicURL)
+	}
+	return nil
+}
+
+// base is the address that answers name: the public one, else that of this machine.
+func (s upSettings) base(local string) string {
+	if s.publicURL == "" {
+		return local
+	}
+	return strings.TrimRight(s.publicURL, "/")
+}
+
+// upForeground runs the platform until it is told to stop.
+func upForeground(ctx context.Context, s upSettings) error {
 	where := installation{dir: s.dataDir}
 	if err := where.prepare(); err != nil {
 		return err
@@ -213,6 +239,9 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	}
 	defer log.Close()
 	args := []string{"up", "--data-dir", s.dataDir, "--listen", s.listen, "--no-example", "--builds", fmt.Sprint(s.builds)}
+	if s.publicURL != "" {
+		args = append(args, "--public-url", s.publicURL)
+	}
 	for _, dir := range s.allowFileRepos {
 		args = append(args, "--allow-file-repos", dir)
 	}
