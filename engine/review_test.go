@@ -146,8 +146,10 @@ func TestABatchIsAllOrNothing(t *testing.T) {
 	}
 	g.await(t)
 	g.await(t)
-	if got := fmt.Sprintf("%s %s %s", runs[0].Status, runs[1].Status, runs[2].Status); got != "running running pending" {
-		t.Errorf("got %s", got)
+	for i, want := range []agent.RunStatus{agent.RunRunning, agent.RunRunning, agent.RunPending} {
+		if r, err := s.Run(t.Context(), "", runs[i].ID); err != nil || r.Status != want {
+			t.Errorf("run %d: got %s (%v), want %s", i, r.Status, err, want)
+		}
 	}
 	if err := s.CancelMany(t.Context(), engine.CancelSelection{Status: "pending"}, agent.CancelInterrupt, "enough"); err != nil {
 		t.Fatal(err)

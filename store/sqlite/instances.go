@@ -46,15 +46,22 @@ func (i instances) take(id string) (*os.File, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("lock %s: %w; another server bears this instance id", f.Name(), err), f.Close())
 		}
-		ours, err := f.Stat()
-		if err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		if there, err := os.Stat(f.Name()); err == nil && os.SameFile(ours, there) {
+		if inPlace(f) {
 			return f, nil
 		}
 		_ = f.Close()
 	}
+}
+
+// inPlace says whether an open file is still the one its name leads to. While it is locked that does not change: whoever
+// removes or makes such a file holds its lock.
+func inPlace(f *os.File) bool {
+	ours, err := f.Stat()
+	if err != nil {
+		return false
+	}
+	there, err := os.Stat(f.Name())
+	return err == nil && os.SameFile(ours, there)
 }
 
 // sweep removes the files that killed servers left.
@@ -69,7 +76,7 @@ func (i instances) sweep() {
 		if err != nil {
 			continue
 		}
-		if flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		if flock(f, syscall.LOCK_EX|syscall.LOCK_NB) == nil && inPlace(f) {
 			_ = os.Remove(f.Name())
 		}
 		_ = f.Close()
