@@ -120,6 +120,13 @@ func settle(c Conn, t *thread, r *agent.Run, s *agent.Snapshot, now time.Time) e
 	if err := t.after(s, now); err != nil {
 		return err
 	}
+	if s != nil { // a later run of another graph may have been admitted and cancelled meanwhile
+		metadata, err := merge(t.Metadata, json.RawMessage(`{"graph_id":`+encode(r.GraphID)+`}`))
+		if err != nil {
+			return err
+		}
+		t.Metadata = metadata
+	}
 	t.Error = nil
 	switch {
 	case r.CancelAction == agent.CancelInterrupt:

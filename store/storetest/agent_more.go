@@ -77,6 +77,18 @@ func patchState(t *testing.T, s agent.Store) {
 	equal(t, "checkpoints that changed", len(list), 1)
 }
 
+// graphOfState: the thread names the graph that wrote its state, whatever was admitted and cancelled since.
+func graphOfState(t *testing.T, s agent.Store) {
+	r := admit(t, s, admission("t", "r1", "", 0)).Run
+	other := admission("t", "r2", "", 1)
+	other.Run.GraphID = "other"
+	admit(t, s, other)
+	_, err := s.Cancel(context.Background(), "t", "r2", agent.CancelInterrupt, "enough", startTime())
+	must(t, err)
+	th := finish(t, s, r, agent.RunSuccess, snapshot(1, `[]`)).Thread
+	equal(t, "metadata", string(th.Metadata), `{"assistant_id":"a","graph_id":"g","owner":"x"}`)
+}
+
 // temporaryFrames: the replay window outlives the run's row.
 func temporaryFrames(t *testing.T, s agent.Store) {
 	ctx := context.Background()
