@@ -26,6 +26,7 @@ const (
 type fake struct {
 	agentapi.Engine
 	err       error
+	waitErr   error
 	frames    []agent.Frame
 	open      bool // the stream does not end by itself
 	request   engine.RunRequest
@@ -60,7 +61,16 @@ func (f *fake) JoinStream(context.Context, string, string, engine.From) (agentap
 
 func (f *fake) Run(context.Context, string, string) (agent.Run, error) { return f.run(), f.err }
 
-func (f *fake) Wait(context.Context, string, string) (engine.Result, error) { return f.result, f.err }
+func (f *fake) Wait(context.Context, string, string) (engine.Result, error) {
+	if f.waitErr != nil {
+		return engine.Result{}, f.waitErr
+	}
+	return f.result, f.err
+}
+
+func (f *fake) Thread(context.Context, string) (agent.Thread, error) {
+	return agent.Thread{Values: json.RawMessage(`{"left":1}`)}, f.err
+}
 
 func (f *fake) Threads(_ context.Context, q agent.ThreadQuery) ([]agent.Thread, error) {
 	return f.threads[:min(len(f.threads), q.Limit)], f.err

@@ -384,3 +384,13 @@ func TestCheckpointAddressesAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// A run that is removed between the look at it and the wait for it is answered like one that was rolled back.
+func TestAJoinedRunThatGoesIsAnswered(t *testing.T) {
+	t.Parallel()
+	f := &fake{waitErr: slipway.Errorf(slipway.CodeNotFound, "Run not found")}
+	w := send(t, f, "GET", "/threads/"+thread+"/runs/"+runID+"/join", "")
+	if got := strings.TrimSpace(w.Body.String()); got != `{"left":1}` {
+		t.Errorf("got %q, want the thread's values", got)
+	}
+}

@@ -17,7 +17,7 @@ import (
 
 const (
 	// batchLimit is how many frames wait for the connection; the engine's own buffer comes before.
-	batchLimit = 32
+	batchLimit = 16
 	// writeLimit is how long a connection may take to accept what is written to it.
 	writeLimit = 2 * time.Minute
 )
@@ -139,7 +139,7 @@ func (a *API) send(w http.ResponseWriter, r *http.Request, run agent.Run, s Stre
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)
-	out := &sse{out: bufio.NewWriterSize(w, 32<<10), control: http.NewResponseController(w)}
+	out := &sse{out: bufio.NewWriterSize(w, 4<<10), control: http.NewResponseController(w)}
 	out.flush()
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
 	"github.com/slipway-dev/slipway/engine"
 )
@@ -40,9 +41,22 @@ func (a *API) joinRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	a.answerResult(w, r, run, func(ctx context.Context) (engine.Result, error) {
-		return a.engine.Wait(ctx, threadID, runID)
+		result, err := a.engine.Wait(ctx, threadID, runID)
+		if slipway.ErrorCode(err) == slipway.CodeNotFound {
+			return a.removed(ctx, run)
+		}
+		return result, err
 	}, cancel)
 	return nil
+}
+
+// removed is the result of a run that went while somebody began to wait for it: the thread's values, as after a rollback.
+func (a *API) removed(ctx context.Context, run agent.Run) (engine.Result, error) {
+	t, err := a.engine.Thread(ctx, run.ThreadID)
+	if err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound {
+		return engine.Result{}, err
+	}
+	return engine.Result{Run: run, Outcome: agent.RunRollback, Body: t.Values}, nil
 }
 
 type ended struct {
