@@ -175,7 +175,7 @@ export function saverClass(checkpointModule) {
 
     /** @param {Record<string, any>} operation @param {Uint8Array[]} payload @returns {Promise<any> | undefined} nothing for what is only told */
     write(operation, payload) {
-      if (this.scope.ended) throw new Error('the run is over; its checkpoints cannot change any more');
+      if (this.scope.ended) throw new DOMException('the run is over; its checkpoints cannot change any more', 'AbortError');
       operation.run = this.scope.run;
       if (this.scope.wait) return this.watch(this.link.ask(operation, payload));
       this.link.tell(operation, payload);
