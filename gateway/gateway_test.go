@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -350,5 +351,37 @@ func benchmark(b *testing.B, url string) {
 		}
 		_, _ = io.Copy(io.Discard, resp.Body)
 		resp.Body.Close()
+	}
+}
+
+// closingBody is an incoming body as the HTTP server closes it: once the answer begins, reading on is an error.
+type closingBody struct{ io.Reader }
+
+func (b closingBody) Read(p []byte) (int, error) {
+	n, err := b.Reader.Read(p)
+	if n == 0 && errors.Is(err, io.EOF) {
+		return 0, http.ErrBodyReadAfterClose
+	}
+	return n, err
+}
+
+func (closingBody) Close() error { return nil }
+
+func TestABodyIsNotReadBeyondItsEnd(t *testing.T) {
+	t.Parallel()
+	g, _ := open(t, gateway.Config{})
+	g.Route("desk", "d1", "r1", upstream(t, func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		_ = http.NewResponseController(w).Flush()
+		_, _ = w.Write(body)
+	}))
+	for range 20 {
+		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/d/desk/echo", closingBody{strings.NewReader("hello")})
+		r.ContentLength = 5
+		w := httptest.NewRecorder()
+		g.ServeHTTP(w, r)
+		if w.Code != http.StatusOK || w.Body.String() != "hello" {
+			t.Fatalf("answer is %d %q, want 200 with the whole body", w.Code, w.Body)
+		}
 	}
 }

@@ -111,7 +111,7 @@ func (t *transport) attempt(req *http.Request, r *route) (resp *http.Response, e
 	out := req.Clone(httptrace.WithClientTrace(req.Context(), trace))
 	out.URL.Scheme, out.URL.Host = r.endpoint.Scheme, r.endpoint.Host
 	out.URL.Path = r.endpoint.Path + req.URL.Path
-	body := &trackedBody{ReadCloser: req.Body}
+	body := &trackedBody{ReadCloser: req.Body, left: req.ContentLength}
 	if req.Body != nil && req.Body != http.NoBody {
 		out.Body = body // the transport closes what it was given; the proxy closes the real one
 	}
@@ -127,15 +127,28 @@ func dialFailed(err error) bool {
 	return errors.As(err, &op) && op.Op == "dial"
 }
 
-// trackedBody knows whether any of it was read, and survives being closed.
+// trackedBody knows whether any of it was read, survives being closed, and is not read beyond its announced end: an agent
+// server may answer as soon as it has the whole body, upon which the incoming body is closed, and the client's look for
+// more would find it so and cut the answer off.
 type trackedBody struct {
 	io.ReadCloser
 	read atomic.Bool
+	left int64 // bytes to come; negative = not announced
 }
 
 func (b *trackedBody) Read(p []byte) (int, error) {
 	b.read.Store(true)
-	return b.ReadCloser.Read(p)
+	if b.left < 0 {
+		return b.ReadCloser.Read(p)
+	}
+	if b.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := b.ReadCloser.Read(p[:min(int64(len(p)), b.left)])
+	if b.left -= int64(n); b.left == 0 {
+		err = io.EOF
+	}
+	return n, err
 }
 
 // Close does nothing: the body belongs to the incoming request.
