@@ -8,8 +8,11 @@ import (
 
 // Commit is a write on its way to the disk.
 type Commit interface {
-	// Wait returns once the write is durable, or with the error that kept it from being applied.
+	// Wait returns once the write is durable, or with the error that kept it from being applied. Until somebody waits, or a
+	// later write or read needs it, it may linger for a few milliseconds to share its way to the disk with others.
 	Wait(ctx context.Context) error
+	// Watch is Wait for those who have time: it does not hurry the write.
+	Watch(ctx context.Context) error
 }
 
 // Fence names the claim a write belongs to; a write whose epoch is not the run's current one, or whose run is no longer

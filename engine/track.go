@@ -123,7 +123,7 @@ func (t *track) flushLocked() {
 	done := make(chan struct{})
 	t.flushing = done
 	go func() {
-		if err := commit.Wait(context.Background()); err != nil {
+		if err := commit.Watch(context.Background()); err != nil {
 			t.e.log.Error("keeping stream frames failed", "run_id", t.runID, "error", err)
 		}
 		t.mu.Lock()

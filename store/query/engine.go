@@ -7,6 +7,8 @@ import (
 	"database/sql"
 	"encoding/json"
 	"time"
+
+	"github.com/slipway-dev/slipway/agent"
 )
 
 // Conn runs statements inside the transaction its owner has opened. It is used by one goroutine at a time.
@@ -19,17 +21,12 @@ type Conn interface {
 	Query(query string, args ...any) (*sql.Rows, error)
 }
 
-// Commit is a write on its way; it is durable, or has failed, when Wait returns.
-type Commit interface {
-	Wait(ctx context.Context) error
-}
-
 // Engine applies writes in the order in which they were enqueued, each entirely or not at all, and serves reads that see
 // every write enqueued before them.
 type Engine interface {
 	// Enqueue applies fn in a transaction, perhaps more than once after conflicts: fn has no effects but its statements
 	// and the variables it assigns.
-	Enqueue(fn func(Conn) error) Commit
+	Enqueue(fn func(Conn) error) agent.Commit
 	// Write is Enqueue and Wait; it does not return before fn will never run again.
 	Write(ctx context.Context, fn func(Conn) error) error
 	// Read runs fn on one consistent snapshot that refuses writes.

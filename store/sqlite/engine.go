@@ -11,11 +11,15 @@ import (
 	driver "modernc.org/sqlite"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
 	"github.com/slipway-dev/slipway/store/query"
 )
 
 const (
-	maxGroup   = 256 // operations that share one commit
+	maxGroup = 256 // operations that share one commit
+	// linger is how long a write that nobody waits for may wait for company: a run's checkpoints mostly go to the disk
+	// together with its end.
+	linger     = 10 * time.Millisecond
 	maxReaders = 4
 	// primary result codes of SQLite
 	codeBusy       = 5
@@ -32,20 +36,29 @@ type engine struct {
 	mu     sync.Mutex
 	wake   *sync.Cond
 	queue  []*op
-	last   *op // the newest operation ever enqueued
+	last   *op  // the newest operation ever enqueued
+	urgent bool // somebody waits for what is queued
+	timed  bool // a timer runs that will make it urgent
 	closed bool
 	done   chan struct{} // closed when the writer has ended
 }
 
 // op is one enqueued write; done is closed once err is final.
 type op struct {
-	fn   func(query.Conn) error
-	err  error
-	done chan struct{}
+	engine *engine
+	fn     func(query.Conn) error
+	err    error
+	done   chan struct{}
 }
 
-// Wait returns once the operation is durable or has failed.
+// Wait returns once the operation is durable or has failed, and sees to it that it is soon.
 func (o *op) Wait(ctx context.Context) error {
+	o.engine.hurry(o)
+	return o.Watch(ctx)
+}
+
+// Watch returns once the operation is durable or has failed.
+func (o *op) Watch(ctx context.Context) error {
 	select {
 	case <-o.done:
 		return o.err
@@ -79,11 +92,11 @@ func newEngine(db *sql.DB) (*engine, error) {
 	return e, nil
 }
 
-// Enqueue hands a write to the writer.
-func (e *engine) Enqueue(fn func(query.Conn) error) query.Commit { return e.enqueue(fn) }
+// Enqueue hands a write to the writer, which has a moment's time for it.
+func (e *engine) Enqueue(fn func(query.Conn) error) agent.Commit { return e.enqueue(fn, false) }
 
-func (e *engine) enqueue(fn func(query.Conn) error) *op {
-	o := &op{fn: fn, done: make(chan struct{})}
+func (e *engine) enqueue(fn func(query.Conn) error, urgent bool) *op {
+	o := &op{engine: e, fn: fn, done: make(chan struct{})}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.closed {
@@ -93,8 +106,40 @@ func (e *engine) enqueue(fn func(query.Conn) error) *op {
 	}
 	e.queue = append(e.queue, o)
 	e.last = o
-	e.wake.Signal()
+	switch {
+	case urgent || len(e.queue) >= maxGroup:
+		e.hurryLocked()
+	case !e.timed && !e.urgent:
+		e.timed = true
+		time.AfterFunc(linger, e.lingered)
+	}
 	return o
+}
+
+// lingered ends the moment that writes nobody waits for had.
+func (e *engine) lingered() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.timed = false
+	e.hurryLocked()
+}
+
+// hurry lets the writer begin unless the operation is done.
+func (e *engine) hurry(o *op) {
+	select {
+	case <-o.done:
+	default:
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.hurryLocked()
+	}
+}
+
+func (e *engine) hurryLocked() {
+	if len(e.queue) > 0 {
+		e.urgent = true
+		e.wake.Signal()
+	}
 }
 
 // Write hands a write to the writer and waits for its end; a context that ends meanwhile does not take it back.
@@ -102,7 +147,7 @@ func (e *engine) Write(ctx context.Context, fn func(query.Conn) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	o := e.enqueue(fn)
+	o := e.enqueue(fn, true)
 	<-o.done
 	return o.err
 }
@@ -116,6 +161,7 @@ func (e *engine) Read(ctx context.Context, fn func(query.Conn) error) error {
 		return slipway.Errorf(slipway.CodeUnavailable, "the store is closed")
 	}
 	if last != nil {
+		e.hurry(last)
 		select {
 		case <-last.done:
 		case <-ctx.Done():
@@ -152,15 +198,16 @@ func (e *engine) work() {
 func (e *engine) take() []*op {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for len(e.queue) == 0 {
-		if e.closed {
-			return nil
-		}
+	for !e.urgent && !e.closed {
 		e.wake.Wait()
+	}
+	if len(e.queue) == 0 {
+		return nil // closed
 	}
 	n := min(len(e.queue), maxGroup)
 	group := e.queue[:n:n]
 	e.queue = e.queue[n:]
+	e.urgent = len(e.queue) > 0
 	return group
 }
 

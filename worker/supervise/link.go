@@ -463,7 +463,7 @@ func (l *link) write() {
 // watchCommits hears of writes that nobody waits for.
 func (l *link) watchCommits() {
 	for p := range l.commits {
-		if err := p.commit.Wait(context.Background()); err != nil && p.run != nil {
+		if err := p.commit.Watch(context.Background()); err != nil && p.run != nil {
 			p.run.sink.Failed(err)
 		}
 	}
