@@ -7,17 +7,33 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/graphconfig"
 )
 
+// spellings returns the path itself and, if it bears one of the usual names, its sibling of the other name: the two are one
+// name in two dialects (control-plane reference, aliases).
+func spellings(wanted string) []string {
+	all := []string{wanted}
+	dir, base := path.Split(wanted)
+	if usual := graphconfig.FileNames(); slices.Contains(usual, base) {
+		for _, name := range usual {
+			if name != base {
+				all = append(all, dir+name)
+			}
+		}
+	}
+	return all
+}
+
 // readConfig finds and parses the graph configuration; at is its path below app.
 func readConfig(app, wanted string) (c graphconfig.Config, at string, err error) {
 	names := graphconfig.FileNames()
 	if wanted != "" {
-		names = []string{path.Clean(wanted)}
+		names = spellings(path.Clean(wanted))
 	}
 	root, err := os.OpenRoot(app)
 	if err != nil {

@@ -16,11 +16,7 @@ func (a *app) redeployCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "redeploy NAME [REVISION]", Short: "Run the blueprint of a revision again (default: the latest)", Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			d, err := a.byName(cmd.Context(), c, args[0])
+			c, d, err := a.named(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -48,11 +44,7 @@ func (a *app) deleteCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete NAME", Short: "Delete a deployment and wait until its name is free again", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			d, err := a.byName(cmd.Context(), c, args[0])
+			c, d, err := a.named(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -137,11 +129,7 @@ func (a *app) secretsListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list NAME", Short: "List the names of the secrets", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			d, err := a.byName(cmd.Context(), c, args[0])
+			_, d, err := a.named(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -162,11 +150,7 @@ func (a *app) secretsListCommand() *cobra.Command {
 
 // changeSecrets sends the whole new set; values that are not known here go back masked and stay as they are.
 func (a *app) changeSecrets(ctx context.Context, name string, noWait bool, change func([]client.Secret) ([]client.Secret, error)) error {
-	c, err := a.connect()
-	if err != nil {
-		return err
-	}
-	d, err := a.byName(ctx, c, name)
+	c, d, err := a.named(ctx, name)
 	if err != nil {
 		return err
 	}

@@ -102,16 +102,20 @@ func ended(text string) string {
 	return text + "."
 }
 
-// byName finds a deployment by its name.
-func (a *app) byName(ctx context.Context, c *client.Client, name string) (client.Deployment, error) {
+// named finds the server and, on it, a deployment by its name.
+func (a *app) named(ctx context.Context, name string) (*client.Client, client.Deployment, error) {
+	c, err := a.connect()
+	if err != nil {
+		return nil, client.Deployment{}, err
+	}
 	d, found, err := c.DeploymentByName(ctx, name)
 	if err != nil {
-		return client.Deployment{}, err
+		return nil, client.Deployment{}, err
 	}
 	if !found {
-		return client.Deployment{}, fmt.Errorf("there is no deployment named %q; `slipway list` shows those there are", name)
+		return nil, client.Deployment{}, fmt.Errorf("there is no deployment named %q; `slipway list` shows those there are", name)
 	}
-	return d, nil
+	return c, d, nil
 }
 
 func (a *app) versionCommand() *cobra.Command {

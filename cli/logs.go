@@ -15,11 +15,7 @@ func (a *app) logsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "logs NAME", Short: "Print the logs of a deployment's agent server, or of its latest build", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			d, err := a.byName(cmd.Context(), c, args[0])
+			c, d, err := a.named(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -54,11 +54,7 @@ func (a *app) getCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "get NAME", Short: "Show one deployment", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			d, err := a.byName(cmd.Context(), c, args[0])
+			c, d, err := a.named(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -106,11 +102,7 @@ func (a *app) revisionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "revisions NAME", Short: "List the newest revisions of a deployment", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			d, err := a.byName(cmd.Context(), c, args[0])
+			c, d, err := a.named(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
@@ -145,11 +137,7 @@ func (a *app) openCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "open NAME", Short: "Print the address of a deployment and how to talk to it", Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := a.connect()
-			if err != nil {
-				return err
-			}
-			d, err := a.byName(cmd.Context(), c, args[0])
+			_, d, err := a.named(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

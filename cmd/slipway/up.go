@@ -157,7 +157,7 @@ func example(ctx context.Context, c *client.Client, out io.Writer) error {
 	}
 	address := c.Base() + "/d/" + exampleName
 	fmt.Fprintf(out, "the example is at %s; talk to it:\n\ncurl -s %s/runs/wait -H 'content-type: application/json' \\\n"+
-		"  -d '{\"assistant_id\": \"agent\", \"input\": {\"messages\": [{\"role\": \"user\", \"content\": \"What is 6 times 7?\"}]}}'\n\n", address, address)
+		"  -d '{\"assistant_id\": \"agent\", \"input\": {\"messages\": [{\"role\": \"user\", \"content\": \"What time is it?\"}]}}'\n\n", address, address)
 	return nil
 }
 
