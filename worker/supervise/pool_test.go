@@ -102,6 +102,13 @@ func act(input string, stream uint32, send func(wire.Kind, uint32, string, strin
 		header := binary.BigEndian.AppendUint32(nil, 65<<20)
 		_, _ = os.NewFile(3, "link").Write(append(header, make([]byte, 1<<20)...))
 		select {}
+	case `"heir"`: // leaves its link to a child
+		cmd := exec.Command("sleep", "600")
+		cmd.ExtraFiles = []*os.File{os.NewFile(3, "link")}
+		if err := cmd.Start(); err != nil {
+			os.Exit(4)
+		}
+		os.Exit(7)
 	case `"child"`:
 		cmd := exec.Command("sleep", "600")
 		if err := cmd.Start(); err != nil {
@@ -263,6 +270,17 @@ func TestACrashedWorkerLosesItsRunsAndIsReplaced(t *testing.T) {
 	if _, err := w.Call(context.Background(), json.RawMessage(`{}`)); slipway.ErrorCode(err) != slipway.CodeUnavailable {
 		t.Errorf("call of a dead worker: got %v, want unavailable", err)
 	}
+}
+
+func TestAWorkersDeathIsSeenAlthoughItsChildHoldsTheLink(t *testing.T) {
+	t.Parallel()
+	h, _, w := start(t)
+	s := newSink()
+	w.Run(job("heir"), s)
+	if err := receive(t, s.lost, "loss"); !strings.Contains(err.Error(), "exit status 7") {
+		t.Errorf("got %v, want the exit status", err)
+	}
+	receive(t, h.up, "replacement")
 }
 
 func TestStopEndsTheWholeProcessGroup(t *testing.T) {

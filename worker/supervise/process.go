@@ -61,6 +61,9 @@ type process struct {
 	last string // last line of standard error
 }
 
+// lastWords is how long a dead worker's link is read on.
+const lastWords = time.Second
+
 func (p *Pool) spawn(id string, program Program) (*process, error) {
 	ours, theirs, err := socketPair()
 	if err != nil {
@@ -92,17 +95,19 @@ func (p *Pool) spawn(id string, program Program) (*process, error) {
 	go func() {
 		proc.err = cmd.Wait()
 		close(proc.exited)
+		// What the worker said before is still read. A process it started may hold the link open; that is not the worker.
+		_ = ours.SetReadDeadline(time.Now().Add(lastWords))
 	}()
 	return proc, nil
 }
 
 func socketPair() (net.Conn, *os.File, error) {
-	fds, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM, 0)
+	fds, err := syscall.Socketpair(syscall.AF_UNIX, socketType, 0)
 	if err != nil {
 		return nil, nil, fmt.Errorf("make a socket pair: %w", err)
 	}
 	for _, fd := range fds {
-		syscall.CloseOnExec(fd)
+		syscall.CloseOnExec(fd) // a worker forked later would keep this one's link open beyond its death
 	}
 	ours, theirs := os.NewFile(uintptr(fds[0]), "worker link"), os.NewFile(uintptr(fds[1]), "worker end")
 	defer func() { _ = ours.Close() }() // FileConn duplicates it
