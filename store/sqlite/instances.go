@@ -17,7 +17,8 @@ type instances struct{ dir string }
 
 const lockSuffix = ".lock"
 
-// Register takes the lock of an instance until release is called or the process dies.
+// Register takes the lock of an instance until release is called or the process dies. The caller keeps release: the lock
+// goes with it.
 func (i instances) Register(id string) (release func() error, err error) {
 	if err := os.MkdirAll(i.dir, 0o700); err != nil {
 		return nil, err

@@ -24,9 +24,12 @@ func TestServersThatStartTogetherAreAllAlive(t *testing.T) {
 	var all sync.WaitGroup
 	for n := range 100 {
 		all.Go(func() {
-			if _, err := s.Register(context.Background(), fmt.Sprint("i", n)); err != nil {
+			release, err := s.Register(context.Background(), fmt.Sprint("i", n))
+			if err != nil {
 				t.Error(err)
+				return
 			}
+			t.Cleanup(func() { _ = release() }) // holding it keeps the lock; a forgotten one goes with the garbage
 		})
 	}
 	all.Wait()
