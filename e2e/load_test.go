@@ -31,7 +31,7 @@ func TestSwitchUnderLoad(t *testing.T) {
 	var load, streams sync.WaitGroup
 	for i := range loadStreams {
 		streams.Go(func() {
-			if err := m.stream(address); err != nil {
+			if err := m.stream(address, streamChunks, 60); err != nil {
 				failures.add(fmt.Errorf("stream %d: %w", i, err))
 			}
 		})
@@ -54,6 +54,29 @@ func TestSwitchUnderLoad(t *testing.T) {
 	streams.Wait()
 	failures.report(t, fmt.Sprintf("%d requests and %d streams over two switches", sent.Load(), loadStreams))
 	m.eventually("the last code serves", func() error { return m.settled("app", "v2") })
+}
+
+// TestStreamsRightAfterASwitchAreWhole opens many fast streams while the old revision still takes runs from the common
+// queue: their frames come from one server through the other, and none may be missing, the last ones least of all.
+func TestStreamsRightAfterASwitchAreWhole(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.up()
+	var failures problems
+	for i := range 3 {
+		_, err := m.slipway("deploy", m.source(fmt.Sprint("w", i)), "--name", "app")
+		check(t, err)
+		var streams sync.WaitGroup
+		for n := range 100 {
+			streams.Go(func() {
+				if err := m.stream(m.url+"/d/app", 400, 0); err != nil {
+					failures.add(fmt.Errorf("stream %d after switch %d: %w", n, i, err))
+				}
+			})
+		}
+		streams.Wait()
+	}
+	failures.report(t, "300 streams right after switches")
 }
 
 func closed(c chan struct{}) bool {
@@ -82,10 +105,10 @@ func (m *machine) oneRequest(address string, n int64) error {
 }
 
 // stream reads a long stream to its end and counts what came.
-func (m *machine) stream(address string) error {
+func (m *machine) stream(address string, want, pauseMS int) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	body := fmt.Sprintf(`{"assistant_id":"count","stream_mode":["custom"],"input":{"to":%d,"pause_ms":60}}`, streamChunks)
+	body := fmt.Sprintf(`{"assistant_id":"count","stream_mode":["custom"],"input":{"to":%d,"pause_ms":%d}}`, want, pauseMS)
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, address+"/runs/stream", strings.NewReader(body))
 	if err != nil {
 		return err
@@ -106,8 +129,8 @@ func (m *machine) stream(address string) error {
 			other = "an error event came"
 		}
 	}
-	if err := lines.Err(); err != nil || chunks != streamChunks || other != "" {
-		return fmt.Errorf("%d of %d chunks, status %d %s %w", chunks, streamChunks, res.StatusCode, other, err)
+	if err := lines.Err(); err != nil || chunks != want || other != "" {
+		return fmt.Errorf("%d of %d chunks, status %d %s %w", chunks, want, res.StatusCode, other, err)
 	}
 	return nil
 }

@@ -219,7 +219,7 @@ func (e *Engine) takeFree(language string) ([]*seat, []string) {
 func (e *Engine) assign(ctx context.Context, r agent.Run, seats []*seat) []*seat {
 	for i, s := range seats {
 		if s.serves(r.GraphID) {
-			e.launch(r, s, false)
+			e.launchClaimed(r, s)
 			return append(seats[:i:i], seats[i+1:]...)
 		}
 	}

@@ -184,7 +184,7 @@ func (e *Engine) sweep(ctx context.Context) {
 // only wait here stay too: the other one executes them, and their frames come over the bus. ctx ends the grace period early. It is called once.
 func (e *Engine) Drain(ctx context.Context) error {
 	pending := e.startDraining()
-	if !e.succeeded() {
+	if !e.hasPeers() {
 		for _, t := range pending {
 			t.abandon()
 		}
@@ -217,8 +217,8 @@ func (e *Engine) startDraining() []*track {
 	return idle
 }
 
-// succeeded says whether another instance of the deployment lives that takes the pending runs.
-func (e *Engine) succeeded() bool {
+// hasPeers says whether another instance of the deployment lives.
+func (e *Engine) hasPeers() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return len(e.peers) > 0

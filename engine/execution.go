@@ -46,6 +46,19 @@ func (e *Engine) launch(r agent.Run, s *seat, fresh bool) {
 	}
 }
 
+// launchClaimed starts a run from the queue. Whoever watches it may be another instance that has not been heard of yet, so
+// where there are others its frames go to them from the first one on.
+func (e *Engine) launchClaimed(r agent.Run, s *seat) {
+	if e.hasPeers() {
+		t := e.hold(r.ID, r.ThreadID)
+		t.mu.Lock()
+		t.shared = true
+		t.mu.Unlock()
+		defer t.drop()
+	}
+	e.launch(r, s, false)
+}
+
 // prepare sets the track up for an attempt; a later one goes on after the frames kept by earlier ones.
 func (t *track) prepare(r agent.Run) {
 	t.mu.Lock()

@@ -33,7 +33,8 @@ type note struct {
 	Outcome agent.RunStatus `json:"outcome,omitempty"`
 	Failure *agent.Failure  `json:"failure,omitempty"`
 	Body    json.RawMessage `json:"body,omitempty"`
-	Frame   *agent.Frame    `json:"frame,omitempty"` // nil in a frames topic = joined
+	Framed  bool            `json:"framed,omitempty"` // the run's frames go over the bus, its end frame last
+	Frame   *agent.Frame    `json:"frame,omitempty"`  // nil in a frames topic = joined
 }
 
 func (e *Engine) say(topic string, n note) {
@@ -133,7 +134,7 @@ func (e *Engine) publishEnd(t *track, r Result) {
 	n := note{RunID: t.runID, Thread: t.threadID, Outcome: r.Outcome, Failure: r.Run.Failure}
 	t.mu.Lock()
 	if t.shared {
-		n.Body = r.Body
+		n.Body, n.Framed = r.Body, true
 	}
 	t.mu.Unlock()
 	e.say(topicEnd, n)
@@ -224,7 +225,26 @@ func (e *Engine) heardEnd(n note) {
 		return
 	}
 	r := agent.Run{ID: n.RunID, ThreadID: n.Thread, Status: n.Outcome, Failure: n.Failure}
-	t.settle(Result{Run: r, Outcome: n.Outcome, Body: n.Body})
+	t.settleBehindFrames(Result{Run: r, Outcome: n.Outcome, Body: n.Body}, n.Framed)
+}
+
+// lateFrames is how long the end of a run waits for its last frames, which come by another topic than the word of its end.
+const lateFrames = 2 * time.Second
+
+// settleBehindFrames settles a run that another instance ended, after its end frame where its frames come here.
+func (t *track) settleBehindFrames(res Result, framed bool) {
+	t.mu.Lock()
+	wait := framed && !t.ended && t.unremote != nil && len(t.subs) > 0
+	if wait {
+		t.result = res
+		t.ending = true
+	}
+	t.mu.Unlock()
+	if !wait {
+		t.settle(res)
+		return
+	}
+	time.AfterFunc(lateFrames, func() { t.settle(res) })
 }
 
 // settleFromStore ends a track whose run another instance ended without telling its result.
@@ -339,6 +359,10 @@ func (t *track) heard(n note) {
 	}
 	if !t.settled {
 		t.fanOut(*n.Frame)
+	}
+	if t.ended && t.ending {
+		t.ending = false
+		go t.settle(t.result)
 	}
 }
 

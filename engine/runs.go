@@ -80,6 +80,12 @@ func (e *Engine) admit(ctx context.Context, r RunRequest, watch func(agent.Run) 
 	}
 	undo := watch(a.Run)
 	s := e.reserveFor(&a)
+	if s == nil && e.hasPeers() {
+		// Another instance may claim the run the moment it is stored: its frames must have a way here before.
+		if t := e.lookup(a.Run.ID); t != nil {
+			t.attach()
+		}
+	}
 	admitted, err := e.store.Admit(ctx, a)
 	if err != nil {
 		undo()

@@ -25,6 +25,7 @@ type track struct {
 	seq      int64
 	keep     bool // resumable: frames have ids and are stored
 	shared   bool // another instance watches
+	ending   bool // the run has ended elsewhere; only its last frames are still to come
 	joined   chan struct{}
 	ended    bool   // the end frame has passed
 	result   Result // valid once done is closed
