@@ -24,7 +24,7 @@ func alive(t *testing.T, text string) int {
 	t.Helper()
 	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
 	if err != nil || len(files) == 0 {
-		t.Skip("the system shows no processes")
+		t.Fatal("the system shows no processes in /proc, so what was left running cannot be told")
 	}
 	n := 0
 	for _, file := range files {
