@@ -10,6 +10,7 @@ func Create(tenantID string, in DeploymentCreate, inst Installation, by string, 
 	validateSource(&problems, at("source"), in.Source, inst)
 	validateFields(&problems, in.Source, in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)
 	validateRequired(&problems, in)
+	validateTemplate(&problems, in.SourceConfig.TemplateID, inst.Templates)
 	validateSecrets(&problems, in.Source, in.Secrets, nil)
 	validatePush(&problems, in.SourceConfig.BuildOnPush, in.SourceRevisionConfig.RepoRef)
 	if err := problems.Err(); err != nil {

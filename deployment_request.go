@@ -9,6 +9,8 @@ type Installation struct {
 	// Sources that may be used. By spec 2.1 githost and internal_* belong to hosted installations and
 	// external_container to self-hosted ones; slipway serves whatever is configured.
 	Sources []Source
+	// Templates that internal_template may name; none = any name, which the build then judges.
+	Templates []Template
 }
 
 // Serves says whether deployments of the source can be made here.

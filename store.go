@@ -50,8 +50,7 @@ type Tx interface {
 	PutAPIKey(k APIKey) error
 	APIKeyByHash(hash string) (APIKey, error)
 
-	PutTracingProject(p TracingProject) error
-	TracingProjectByName(tenantID, name string) (TracingProject, error)
+	TracingProjectRecords
 
 	AppendAudit(e AuditEntry) error
 }

@@ -19,6 +19,8 @@ type Config struct {
 	BaseURL string
 	// Sources that deployments may use; empty = githost, internal_source and internal_template.
 	Sources []slipway.Source
+	// Templates that internal_template deployments start from.
+	Templates []slipway.Template
 	// UploadKey signs upload URLs; it must outlive restarts, or issued URLs die with the process.
 	UploadKey []byte
 	// UploadTTL is how long an upload URL is good for; 0 = one hour.
@@ -71,7 +73,7 @@ func New(cfg Config, deps Deps) *Service {
 		cfg.BuildLease = 30 * time.Second
 	}
 	return &Service{
-		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
+		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources, Templates: cfg.Templates}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, changed: newBroadcast(deps.IDs()),
 	}
 }

@@ -43,6 +43,8 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.revisions()
 	a.logs()
 	a.uploads(mux)
+	a.templates()
+	a.projects()
 	a.service(mux)
 	return mux
 }

@@ -85,9 +85,15 @@ var rights = map[string]struct{ need, body string }{
 	"read_project_build_logs":           {read, ""},
 	"read_project_revision_deploy_logs": {read, ""},
 	"read_project_deploy_logs":          {read, ""},
+	"list_templates":                    {read, ""},
+	"list_tracing_projects":             {read, ""},
+	"get_tracing_project":               {read, ""},
 	"create_upload_url":                 {write, ""},
 	"create_upload_url_unversioned":     {write, ""},
 }
+
+// about are the lists that hang on one deployment.
+var about = map[string]bool{"list_revisions": true, "list_revision_events": true, "list_deployment_logs": true}
 
 // callers of the matrix: what a caller of each kind must get, given what the operation needs.
 func wanted(caller, need, op string) (low, high int) {
@@ -95,7 +101,7 @@ func wanted(caller, need, op string) (low, high int) {
 	case "none", "bad key":
 		return 401, 401
 	case "other tenant":
-		if op == "list_deployments" || op == "create_deployment" {
+		if strings.HasPrefix(op, "list_") && !about[op] || op == "create_deployment" {
 			return 200, 299 // of its own
 		}
 		if op == "delete_deployment" {
@@ -149,6 +155,10 @@ func TestAuthorisationMatrix(t *testing.T) {
 func (s *server) world(path string) string {
 	d := s.want(201, "POST", "/v2/deployments", createGit)
 	id, revision := d["id"].(string), d["latest_revision_id"].(string)
+	if strings.Contains(path, "{tracing_project_id}") {
+		project := s.want(200, "GET", "/v2/tracing-projects", "")["resources"].([]any)[0].(map[string]any)
+		path = strings.ReplaceAll(path, "{tracing_project_id}", project["id"].(string))
+	}
 	path = strings.NewReplacer("{deployment_id}", id, "{project_id}", id, "{revision_id}", revision).Replace(path)
 	switch {
 	case strings.HasSuffix(path, "/v2/deployment-logs"):

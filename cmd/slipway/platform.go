@@ -25,6 +25,7 @@ import (
 	"github.com/slipway-dev/slipway/runtime/process"
 	"github.com/slipway-dev/slipway/seal"
 	"github.com/slipway-dev/slipway/store/sqlite"
+	"github.com/slipway-dev/slipway/templates"
 )
 
 const (
@@ -66,7 +67,7 @@ func openPlatform(ctx context.Context, where installation, s upSettings, l net.L
 	if err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
-	p.control = control.New(control.Config{BaseURL: s.base(p.url), UploadKey: key.Derive("upload urls")}, control.Deps{
+	p.control = control.New(control.Config{BaseURL: s.base(p.url), Templates: templates.All(), UploadKey: key.Derive("upload urls")}, control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: log,
 	})
 	if err := p.bootstrap(ctx, where); err != nil {

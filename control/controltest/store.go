@@ -306,6 +306,25 @@ func (t *tx) PutTracingProject(p slipway.TracingProject) error {
 	return nil
 }
 
+func (t *tx) TracingProject(tenantID, id string) (slipway.TracingProject, error) {
+	p, err := find(t.projects, "tracing project", id)
+	if err == nil && tenantID != "" && p.TenantID != tenantID {
+		return slipway.TracingProject{}, none("tracing project", id)
+	}
+	return p, err
+}
+
+func (t *tx) TracingProjects(q slipway.TracingProjectQuery) ([]slipway.TracingProject, error) {
+	var out []slipway.TracingProject
+	for _, p := range t.projects {
+		if p.TenantID == q.TenantID && (q.Name == "" || q.Name == p.Name) {
+			out = append(out, p)
+		}
+	}
+	slices.SortFunc(out, func(a, b slipway.TracingProject) int { return strings.Compare(b.ID, a.ID) })
+	return cut(out, q.Limit, q.Offset), nil
+}
+
 func (t *tx) TracingProjectByName(tenantID, name string) (slipway.TracingProject, error) {
 	for _, p := range t.projects {
 		if p.TenantID == tenantID && p.Name == name {

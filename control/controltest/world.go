@@ -32,7 +32,7 @@ type World struct {
 func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL string) *World {
 	t.Helper()
 	w := &World{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	w.Service = control.New(control.Config{BaseURL: baseURL, UploadKey: []byte("test"), UploadLimit: 1 << 20}, control.Deps{
+	w.Service = control.New(control.Config{BaseURL: baseURL, Templates: templates(), UploadKey: []byte("test"), UploadLimit: 1 << 20}, control.Deps{
 		Store: store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler),
 	})
 	first, err := w.Bootstrap(t.Context())
@@ -41,6 +41,13 @@ func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL strin
 	}
 	w.Key, w.Admin = first.Key, slipway.Principal{ID: "key:admin", TenantID: first.TenantID, Role: slipway.RoleAdmin}
 	return w
+}
+
+func templates() []slipway.Template {
+	return []slipway.Template{
+		{ID: "chat-x", Title: "X", Description: "Prints X.", Language: slipway.Node},
+		{ID: "chat-y", Title: "Y", Description: "Prints Y.", Language: slipway.Python},
+	}
 }
 
 // Now is the clock; it moves by a millisecond with every look.

@@ -44,22 +44,6 @@ func (t *tx) APIKeyByHash(hash string) (slipway.APIKey, error) {
 	return find[slipway.APIKey](t.c, "the API key is unknown", `SELECT doc FROM api_keys WHERE hash = ?`, hash)
 }
 
-// PutTracingProject stores a tracing project.
-func (t *tx) PutTracingProject(p slipway.TracingProject) error {
-	_, err := t.c.Exec(`INSERT INTO tracing_projects (id, tenant_id, deployment_id, name, doc) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET deployment_id = excluded.deployment_id, name = excluded.name, doc = excluded.doc`, p.ID, p.TenantID, p.DeploymentID, p.Name, encode(p))
-	if t.taken(err, `SELECT 1 FROM tracing_projects WHERE tenant_id = ? AND name = ? AND id <> ?`, p.TenantID, p.Name, p.ID) {
-		return slipway.Errorf(slipway.CodeConflict, "a tracing project named %q exists already; choose another name", p.Name)
-	}
-	return err
-}
-
-// TracingProjectByName returns a tenant's tracing project.
-func (t *tx) TracingProjectByName(tenantID, name string) (slipway.TracingProject, error) {
-	return find[slipway.TracingProject](t.c, "Tracing project "+name+" does not exist",
-		`SELECT doc FROM tracing_projects WHERE name = ?1 AND (?2 = '' OR tenant_id = ?2)`, name, tenantID)
-}
-
 // AppendAudit records who changed what.
 func (t *tx) AppendAudit(e slipway.AuditEntry) error {
 	_, err := t.c.Exec(`INSERT INTO audit (id, tenant_id, principal, operation, subject, detail, at) VALUES (?, ?, ?, ?, ?, ?, ?)`,

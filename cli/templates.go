@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"github.com/slipway-dev/slipway/client"
+	"github.com/spf13/cobra"
+)
+
+func (a *app) templatesCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "templates", Short: "List the prebuilt templates", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.connect()
+			if err != nil {
+				return err
+			}
+			all := []client.Template{}
+			for more, offset := true, 0; more; {
+				page, next, err := c.Templates(cmd.Context(), pageSize, offset)
+				if err != nil {
+					return err
+				}
+				all = append(all, page...)
+				more, offset = len(page) == pageSize && next > offset, next
+			}
+			if a.json {
+				return a.printJSON(all)
+			}
+			rows := make([][]string, 0, len(all))
+			for _, t := range all {
+				rows = append(rows, []string{t.ID, t.Language, t.Title})
+			}
+			return a.table([]string{"TEMPLATE", "LANGUAGE", "WHAT IT IS"}, rows)
+		},
+	}
+}
