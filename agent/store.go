@@ -27,11 +27,7 @@ type Fence struct {
 // it returns. Reads see every write of calls that were made before. Times come in as arguments. Implementations pass
 // store/storetest. Missing threads and runs are CodeNotFound with the texts of the reference (section 1).
 type Store interface {
-	// SyncAssistants makes the system assistants exactly these: new ones appear, changed ones are updated, others go.
-	SyncAssistants(ctx context.Context, system []Assistant, now time.Time) error
-	Assistant(ctx context.Context, id string) (Assistant, error)
-	Assistants(ctx context.Context, q AssistantQuery) ([]Assistant, error)
-	CountAssistants(ctx context.Context, q AssistantQuery) (int, error)
+	AssistantStore
 
 	// CreateThread inserts a thread. If it exists: CodeConflict, or with reuse the stored one.
 	CreateThread(ctx context.Context, t Thread, reuse bool) (Thread, error)

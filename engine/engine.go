@@ -44,7 +44,7 @@ type Engine struct {
 	ids     slipway.IDs
 	log     *slog.Logger
 
-	system map[string]agent.Assistant // by id; fixed after Start
+	system assistantCache
 
 	mu       sync.Mutex
 	pool     map[string]*seat    // live workers by id

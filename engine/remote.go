@@ -12,29 +12,31 @@ import (
 
 // Topics of the bus. Messages only hurry things up or carry frames; the store decides.
 const (
-	topicWake   = "wake"   // a pending run may be claimable
-	topicCancel = "cancel" // a cancel was recorded for a run that another instance executes
-	topicJoin   = "join"   // an instance watches a run
-	topicEnd    = "end"    // a run has ended
-	topicHello  = "hello"  // an instance has come: tell it what is watched, and watch it
-	topicHere   = "here"   // an instance that was there before answers a hello
-	topicFrames = "frames/"
+	topicWake      = "wake"      // a pending run may be claimable
+	topicCancel    = "cancel"    // a cancel was recorded for a run that another instance executes
+	topicJoin      = "join"      // an instance watches a run
+	topicEnd       = "end"       // a run has ended
+	topicHello     = "hello"     // an instance has come: tell it what is watched, and watch it
+	topicHere      = "here"      // an instance that was there before answers a hello
+	topicAssistant = "assistant" // a system assistant was changed
+	topicFrames    = "frames/"
 )
 
 // maxWanted bounds how many watched runs of other instances are remembered.
 const maxWanted = 10000
 
 type note struct {
-	From    string          `json:"from"`
-	RunID   string          `json:"run_id,omitempty"`
-	Thread  string          `json:"thread_id,omitempty"`
-	Action  string          `json:"action,omitempty"`
-	Reason  string          `json:"reason,omitempty"`
-	Outcome agent.RunStatus `json:"outcome,omitempty"`
-	Failure *agent.Failure  `json:"failure,omitempty"`
-	Body    json.RawMessage `json:"body,omitempty"`
-	Framed  bool            `json:"framed,omitempty"` // the run's frames go over the bus, its end frame last
-	Frame   *agent.Frame    `json:"frame,omitempty"`  // nil in a frames topic = joined
+	From        string          `json:"from"`
+	RunID       string          `json:"run_id,omitempty"`
+	AssistantID string          `json:"assistant_id,omitempty"`
+	Thread      string          `json:"thread_id,omitempty"`
+	Action      string          `json:"action,omitempty"`
+	Reason      string          `json:"reason,omitempty"`
+	Outcome     agent.RunStatus `json:"outcome,omitempty"`
+	Failure     *agent.Failure  `json:"failure,omitempty"`
+	Body        json.RawMessage `json:"body,omitempty"`
+	Framed      bool            `json:"framed,omitempty"` // the run's frames go over the bus, its end frame last
+	Frame       *agent.Frame    `json:"frame,omitempty"`  // nil in a frames topic = joined
 }
 
 func (e *Engine) say(topic string, n note) {
@@ -50,12 +52,13 @@ func (e *Engine) listen() {
 	on(topicCancel, e.heardCancel)
 	on(topicJoin, e.heardJoin)
 	on(topicEnd, e.heardEnd)
+	on(topicAssistant, func(n note) { e.system.drop(n.AssistantID) })
 	on(topicHello, func(n note) {
 		e.say(topicHere, note{})
 		e.repeatJoins()
-		e.watch(n.From)
+		e.met(n.From)
 	})
-	on(topicHere, func(n note) { e.watch(n.From) })
+	on(topicHere, func(n note) { e.met(n.From) })
 	e.say(topicHello, note{})
 }
 
@@ -113,6 +116,12 @@ func (e *Engine) others(fn func(note)) func([]byte) {
 			fn(n)
 		}
 	}
+}
+
+// met is what follows from having a line to another instance.
+func (e *Engine) met(instance string) {
+	e.system.clear()
+	e.watch(instance)
 }
 
 // wakeAll runs every instance's dispatcher.

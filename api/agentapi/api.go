@@ -22,6 +22,11 @@ type Engine interface {
 	Assistant(ctx context.Context, id string) (agent.Assistant, error)
 	Assistants(ctx context.Context, q agent.AssistantQuery) ([]agent.Assistant, error)
 	CountAssistants(ctx context.Context, q agent.AssistantQuery) (int, error)
+	CreateAssistant(ctx context.Context, a agent.Assistant, reuse bool) (agent.Assistant, error)
+	PatchAssistant(ctx context.Context, id string, p agent.AssistantPatch) (agent.Assistant, error)
+	AssistantVersions(ctx context.Context, q agent.VersionQuery) ([]agent.Assistant, error)
+	SetLatestVersion(ctx context.Context, id string, version int) (agent.Assistant, error)
+	DeleteAssistant(ctx context.Context, id string, threads bool) error
 
 	CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error)
 	Thread(ctx context.Context, id string) (agent.Thread, error)
@@ -125,7 +130,12 @@ func (a *API) routes() {
 
 	a.handle("POST /assistants/search", a.searchAssistants)
 	a.handle("POST /assistants/count", a.countAssistants)
+	a.handle("POST /assistants", a.createAssistant)
 	a.handle("GET /assistants/{assistant_id}", a.getAssistant)
+	a.handle("PATCH /assistants/{assistant_id}", a.patchAssistant)
+	a.handle("DELETE /assistants/{assistant_id}", a.deleteAssistant)
+	a.handle("POST /assistants/{assistant_id}/versions", a.listVersions)
+	a.handle("POST /assistants/{assistant_id}/latest", a.setLatest)
 
 	a.handle("POST /threads", a.createThread)
 	a.handle("POST /threads/search", a.searchThreads)

@@ -20,6 +20,106 @@ func assistantFields() []string {
 	}
 }
 
+// createAssistant answers POST /assistants (reference 2).
+func (a *API) createAssistant(w http.ResponseWriter, r *http.Request) error {
+	b, err := a.body(w, r)
+	if err != nil {
+		return err
+	}
+	b.required("graph_id")
+	wanted := agent.Assistant{
+		ID: b.uuid("assistant_id"), GraphID: b.text("graph_id"), Config: b.config(), Context: b.object("context"),
+		Metadata: b.object("metadata"), Name: "Untitled", Description: b.optional("description"),
+	}
+	if name := b.optional("name"); name != nil {
+		wanted.Name = *name
+	}
+	reuse := b.enum("if_exists", "raise", "raise", "do_nothing") == "do_nothing"
+	if err := b.err(); err != nil {
+		return err
+	}
+	made, err := a.engine.CreateAssistant(r.Context(), wanted, reuse)
+	if err != nil {
+		return err
+	}
+	return write(w, showAssistant(made))
+}
+
+// patchAssistant answers PATCH /assistants/{assistant_id}: a new version.
+func (a *API) patchAssistant(w http.ResponseWriter, r *http.Request) error {
+	b, err := a.body(w, r)
+	if err != nil {
+		return err
+	}
+	patch := agent.AssistantPatch{
+		GraphID: b.optional("graph_id"), Config: b.config(), Context: b.object("context"), Metadata: b.object("metadata"),
+		Name: b.optional("name"), Description: b.optional("description"),
+	}
+	if err := b.err(); err != nil {
+		return err
+	}
+	made, err := a.engine.PatchAssistant(r.Context(), r.PathValue("assistant_id"), patch)
+	if err != nil {
+		return err
+	}
+	return write(w, showAssistant(made))
+}
+
+func (a *API) deleteAssistant(w http.ResponseWriter, r *http.Request) error {
+	threads, err := queryBool(r, "delete_threads")
+	if err != nil {
+		return err
+	}
+	if err := a.engine.DeleteAssistant(r.Context(), r.PathValue("assistant_id"), threads); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+func (a *API) listVersions(w http.ResponseWriter, r *http.Request) error {
+	b, err := a.body(w, r)
+	if err != nil {
+		return err
+	}
+	q := agent.VersionQuery{
+		AssistantID: r.PathValue("assistant_id"), Metadata: b.object("metadata"),
+		Limit: b.integer("limit", 10, 1, 1000), Offset: b.integer("offset", 0, 0, 1<<31),
+	}
+	if err := b.err(); err != nil {
+		return err
+	}
+	list, err := a.engine.AssistantVersions(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	return write(w, collect(list, showAssistant))
+}
+
+// setLatest answers POST /assistants/{assistant_id}/latest; the version comes in the body or, from older clients, in the query.
+func (a *API) setLatest(w http.ResponseWriter, r *http.Request) error {
+	b, err := a.body(w, r)
+	if err != nil {
+		return err
+	}
+	version, err := queryInt(r, "version", 0, 1, 1<<31)
+	if err != nil {
+		return err
+	}
+	if version == 0 {
+		b.required("version")
+	}
+	version = b.integer("version", version, 1, 1<<31)
+	if err := b.err(); err != nil {
+		return err
+	}
+	made, err := a.engine.SetLatestVersion(r.Context(), r.PathValue("assistant_id"), version)
+	if err != nil {
+		return err
+	}
+	return write(w, showAssistant(made))
+}
+
 func (a *API) getAssistant(w http.ResponseWriter, r *http.Request) error {
 	found, err := a.engine.Assistant(r.Context(), r.PathValue("assistant_id"))
 	if err != nil {

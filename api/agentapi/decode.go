@@ -167,6 +167,15 @@ func (b *body) text(name string) string {
 	return s
 }
 
+// optional is a string that may be absent; nil if it is.
+func (b *body) optional(name string) *string {
+	var s string
+	if !b.take(name, "a string", &s) {
+		return nil
+	}
+	return &s
+}
+
 func (b *body) required(name string) {
 	if b.raw(name) == nil {
 		b.problems.Missing(append(slices.Clone(b.at), name))

@@ -2,9 +2,6 @@ package query
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
@@ -47,102 +44,6 @@ func read[T any](ctx context.Context, e Engine, fn func(Conn) (T, error)) (v T, 
 func write[T any](ctx context.Context, e Engine, fn func(Conn) (T, error)) (v T, err error) {
 	err = e.Write(ctx, func(c Conn) (err error) { v, err = fn(c); return err })
 	return v, err
-}
-
-const assistantColumns = `id, graph_id, config, context, metadata, version, name, description, created_at, updated_at, system`
-
-func scanAssistant(s scanner) (a agent.Assistant, err error) {
-	var config, context, metadata string
-	var created, updated int64
-	var description sql.NullString
-	err = s.Scan(&a.ID, &a.GraphID, &config, &context, &metadata, &a.Version, &a.Name, &description, &created, &updated, &a.System)
-	a.Config, a.Context, a.Metadata = json.RawMessage(config), json.RawMessage(context), json.RawMessage(metadata)
-	a.CreatedAt, a.UpdatedAt = fromMicros(created), fromMicros(updated)
-	if description.Valid {
-		a.Description = &description.String
-	}
-	return a, err
-}
-
-// putAssistant leaves an unchanged one as it is, so that updated_at says when it changed.
-const putAssistant = `
-INSERT INTO assistants (` + assistantColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
-ON CONFLICT (id) DO UPDATE SET graph_id = excluded.graph_id, config = excluded.config, context = excluded.context,
-  metadata = excluded.metadata, name = excluded.name, description = excluded.description, updated_at = excluded.updated_at, system = 1
-WHERE (graph_id, config, context, metadata, name, description, system)
-  IS NOT (excluded.graph_id, excluded.config, excluded.context, excluded.metadata, excluded.name, excluded.description, 1)`
-
-// SyncAssistants makes the system assistants exactly these.
-func (a *Agent) SyncAssistants(ctx context.Context, system []agent.Assistant, now time.Time) error {
-	return a.engine.Write(ctx, func(c Conn) error {
-		keep := map[string]bool{}
-		for _, s := range system {
-			keep[s.ID] = true
-			_, err := c.Exec(putAssistant, s.ID, s.GraphID, object(s.Config), object(s.Context), object(s.Metadata), max(s.Version, 1),
-				s.Name, s.Description, micros(now), micros(now))
-			if err != nil {
-				return err
-			}
-		}
-		return dropAssistants(c, keep)
-	})
-}
-
-func dropAssistants(c Conn, keep map[string]bool) error {
-	ids, err := all(c, scalar[string], `SELECT id FROM assistants WHERE system = 1`)
-	for _, id := range ids {
-		if err == nil && !keep[id] {
-			_, err = c.Exec(`DELETE FROM assistants WHERE id = ?`, id)
-		}
-	}
-	return err
-}
-
-// Assistant returns one assistant.
-func (a *Agent) Assistant(ctx context.Context, id string) (agent.Assistant, error) {
-	return read(ctx, a.engine, func(c Conn) (agent.Assistant, error) {
-		v, ok, err := one(c, scanAssistant, `SELECT `+assistantColumns+` FROM assistants WHERE id = ?`, id)
-		if err == nil && !ok {
-			err = slipway.Errorf(slipway.CodeNotFound, "Assistant not found")
-		}
-		return v, err
-	})
-}
-
-func (a *Agent) assistantsWhere(q agent.AssistantQuery) *where {
-	w := &where{}
-	if q.Metadata != nil {
-		w.and(a.dialect.Contains("metadata"), string(q.Metadata))
-	}
-	if q.GraphID != "" {
-		w.and("graph_id = ?", q.GraphID)
-	}
-	if q.Name != "" {
-		w.and(a.dialect.Folded("name"), q.Name)
-	}
-	return w
-}
-
-// Assistants lists assistants.
-func (a *Agent) Assistants(ctx context.Context, q agent.AssistantQuery) ([]agent.Assistant, error) {
-	columns := map[string]string{"": "created_at", "assistant_id": "id", "created_at": "created_at", "updated_at": "updated_at", "name": "name", "graph_id": "graph_id"}
-	order, err := orderBy(columns, q.SortBy, q.Ascending)
-	if err != nil {
-		return nil, err
-	}
-	return read(ctx, a.engine, func(c Conn) ([]agent.Assistant, error) {
-		tail, args := a.assistantsWhere(q).page(order, q.Limit, q.Offset)
-		return all(c, scanAssistant, `SELECT `+assistantColumns+` FROM assistants`+tail, args...)
-	})
-}
-
-// CountAssistants counts what Assistants would list without bounds.
-func (a *Agent) CountAssistants(ctx context.Context, q agent.AssistantQuery) (int, error) {
-	return read(ctx, a.engine, func(c Conn) (int, error) {
-		w := a.assistantsWhere(q)
-		n, _, err := one(c, scalar[int], `SELECT count(*) FROM assistants`+w.text, w.args...)
-		return n, err
-	})
 }
 
 // orderBy makes the ORDER BY of a list from a column name of the reference.

@@ -129,22 +129,6 @@ func items(t *testing.T, s agent.Store) {
 	equal(t, "namespaces", fmt.Sprint(out[0].Namespaces), "[[a] [a_]]")
 }
 
-func assistants(t *testing.T, s agent.Store) {
-	ctx := context.Background()
-	must(t, s.SyncAssistants(ctx, []agent.Assistant{{ID: "1", GraphID: "g", Name: "100%"}, {ID: "2", GraphID: "h", Name: "Two"}}, startTime()))
-	must(t, s.SyncAssistants(ctx, []agent.Assistant{{ID: "1", GraphID: "g", Name: "100%"}}, startTime().Add(time.Second)))
-	one, err := s.Assistant(ctx, "1")
-	must(t, err)
-	equal(t, "unchanged", one.UpdatedAt, startTime().Truncate(time.Microsecond))
-	_, err = s.Assistant(ctx, "2")
-	wantCode(t, err, slipway.CodeNotFound)
-	for name, want := range map[string]int{"0%": 1, "1%": 0, "": 1} {
-		n, err := s.CountAssistants(ctx, agent.AssistantQuery{Name: name})
-		must(t, err)
-		equal(t, name, n, want)
-	}
-}
-
 func temporary(t *testing.T, s agent.Store) {
 	a := admission("t", "r", "", 0)
 	a.Run.Temporary = true
