@@ -44,6 +44,7 @@ var house = []group{
 		imports: []string{"ground"},
 		drivers: map[string][]string{
 			"store":     {"modernc.org/sqlite", "github.com/pressly/goose/v3"},
+			"image":     {"github.com/google/go-containerregistry"},
 			"runtime":   {"golang.org/x/sys"},
 			"worker":    {"golang.org/x/sys"},
 			"bus":       {"golang.org/x/sys"},

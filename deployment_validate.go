@@ -134,8 +134,10 @@ func validateRevisionConfig(problems *Problems, rev SourceRevisionConfig) {
 	if v := rev.AgentgraphConfigPath; v != nil && !insidePath(*v) {
 		problems.Add(at("source_revision_config", "agentgraph_config_path"), "agentgraph_config_path %q must be a relative path inside the source, such as \"agentgraph.json\"", short(*v))
 	}
-	if v := rev.ImageURI; v != nil && (*v == "" || len(*v) > MaxFieldLength || strings.ContainsAny(*v, " \t\r\n")) {
-		problems.Add(at("source_revision_config", "image_uri"), "image_uri %q is no image name; use registry/name:tag or registry/name@sha256:…", short(*v))
+	if v := rev.ImageURI; v != nil {
+		if _, err := ParseImageName(*v); err != nil {
+			problems.Add(at("source_revision_config", "image_uri"), "%s", err.Error())
+		}
 	}
 }
 

@@ -12,6 +12,9 @@ func (c *Change) addRevision(source Source, number int64, by string, now time.Ti
 	}
 	d.SourceRevisionConfig.RepoCommitSHA = nil
 	r.SourceRevisionConfig = d.SourceRevisionConfig
+	if !source.Built() {
+		r.ArtifactDigest = imageDigest(r.SourceRevisionConfig.ImageURI)
+	}
 	if spec := d.SourceConfig.ResourceSpec; spec != nil {
 		full := spec.WithDefaults()
 		r.SourceConfig.ResourceSpec = &full

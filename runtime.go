@@ -40,6 +40,8 @@ type Blueprint struct {
 	RevisionID     string
 	Number         int64
 	ArtifactDigest string
+	// Image is the container image to run, pinned by its digest where that is known; "" = the artifact is a bundle.
+	Image string
 	// Env is the complete environment of the graph's process: configuration, then .env file, then secrets. Secret.
 	Env map[string]string
 	// Redact lists the values in Env that are secret and must not reach a log line.

@@ -22,7 +22,11 @@ func (s *Service) Create(ctx context.Context, who slipway.Principal, in slipway.
 		return Deployment{}, err
 	}
 	var out Deployment
-	err := s.update(ctx, func(tx slipway.Tx) error {
+	var err error
+	if in.SourceRevisionConfig, err = s.pin(ctx, who, in.Source, in.SourceRevisionConfig); err != nil {
+		return out, wrap("create deployment", err)
+	}
+	err = s.update(ctx, func(tx slipway.Tx) error {
 		change, err := slipway.Create(who.TenantID, in, s.inst, who.ID, s.clock(), s.ids)
 		if err != nil {
 			return err
@@ -137,7 +141,11 @@ type patchRule func(slipway.Deployment, slipway.DeploymentPatch, slipway.Install
 
 func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, in slipway.DeploymentPatch, rule patchRule) (Deployment, error) {
 	var out Deployment
-	err := s.update(ctx, func(tx slipway.Tx) error {
+	in, err := s.pinPatch(ctx, who, id, in)
+	if err != nil {
+		return out, err
+	}
+	err = s.update(ctx, func(tx slipway.Tx) error {
 		d, err := visible(tx, who.TenantID, id)
 		if err != nil {
 			return err

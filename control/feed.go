@@ -76,6 +76,9 @@ func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredD
 // desired state of everybody else.
 func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (*slipway.Blueprint, error) {
 	b := slipway.Blueprint{RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Resources: r.SourceConfig.ResourceSpec}
+	if !r.Source.Built() {
+		b.Image = text(r.SourceRevisionConfig.ImageURI)
+	}
 	var err error
 	b.Env, b.Redact, err = s.environment(tx, d, r)
 	if slipway.ErrorCode(err) == slipway.CodeInvalid {

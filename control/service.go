@@ -27,6 +27,10 @@ type Config struct {
 	UploadTTL time.Duration
 	// UploadLimit bounds a source archive in bytes; 0 = 209715200 (control-plane reference 5).
 	UploadLimit int64
+	// PushKey signs push tokens; it must outlive restarts, or issued tokens die with the process.
+	PushKey []byte
+	// PushTTL is how long a push token is good for; 0 = one hour.
+	PushTTL time.Duration
 	// BuildLease is how long a builder holds a revision without renewing; 0 = 30 s.
 	BuildLease time.Duration
 }
@@ -40,6 +44,8 @@ type Deps struct {
 	IDs    slipway.IDs
 	Random io.Reader // cryptographic randomness, for API keys
 	Log    *slog.Logger
+	// Images resolves the images of internal_container; nil = names are taken as they are.
+	Images slipway.ImageResolver
 }
 
 // Service offers the use cases to the API, and is the slipway.BuildQueue of the builders and the slipway.Feed of the
@@ -54,6 +60,7 @@ type Service struct {
 	ids     slipway.IDs
 	random  io.Reader
 	log     *slog.Logger
+	images  slipway.ImageResolver
 	changed *broadcast
 	patches singleflight.Group
 }
@@ -66,6 +73,9 @@ func New(cfg Config, deps Deps) *Service {
 	if cfg.UploadTTL == 0 {
 		cfg.UploadTTL = time.Hour
 	}
+	if cfg.PushTTL == 0 {
+		cfg.PushTTL = time.Hour
+	}
 	if cfg.UploadLimit == 0 {
 		cfg.UploadLimit = 209715200
 	}
@@ -74,6 +84,6 @@ func New(cfg Config, deps Deps) *Service {
 	}
 	return &Service{
 		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources, Templates: cfg.Templates}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
-		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, changed: newBroadcast(deps.IDs()),
+		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
 	}
 }

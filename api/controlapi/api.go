@@ -43,6 +43,7 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.revisions()
 	a.logs()
 	a.uploads(mux)
+	a.images()
 	a.templates()
 	a.projects()
 	a.service(mux)

@@ -88,6 +88,7 @@ var rights = map[string]struct{ need, body string }{
 	"list_templates":                    {read, ""},
 	"list_tracing_projects":             {read, ""},
 	"get_tracing_project":               {read, ""},
+	"create_push_token":                 {write, ""},
 	"create_upload_url":                 {write, ""},
 	"create_upload_url_unversioned":     {write, ""},
 }
@@ -155,6 +156,9 @@ func TestAuthorisationMatrix(t *testing.T) {
 func (s *server) world(path string) string {
 	d := s.want(201, "POST", "/v2/deployments", createGit)
 	id, revision := d["id"].(string), d["latest_revision_id"].(string)
+	if strings.HasSuffix(path, "/push-token") {
+		id = s.want(201, "POST", "/v2/deployments", createContainer)["id"].(string)
+	}
 	if strings.Contains(path, "{tracing_project_id}") {
 		project := s.want(200, "GET", "/v2/tracing-projects", "")["resources"].([]any)[0].(map[string]any)
 		path = strings.ReplaceAll(path, "{tracing_project_id}", project["id"].(string))

@@ -38,6 +38,7 @@ type SourceConfig struct {
 	InstallCommand *string               `json:"install_command"`
 	BuildCommand   *string               `json:"build_command"`
 	TemplateID     *string               `json:"template_id"`
+	ImageDigest    *string               `json:"image_digest" readOnly:"true" doc:"digest of the image that a revision runs"`
 }
 
 // ListenerConfig is the listener's part of a SourceConfig (spec 2.2).
@@ -235,12 +236,16 @@ func revisionConfig(c slipway.SourceRevisionConfig) SourceRevisionConfig {
 }
 
 func (a *api) revision(r slipway.Revision) Revision {
-	return Revision{
+	out := Revision{
 		ID: r.ID, CreatedAt: r.CreatedAt.UTC(), UpdatedAt: r.UpdatedAt.UTC(), Status: string(r.Status), Source: string(r.Source),
 		SourceRevisionConfig: revisionConfig(r.SourceRevisionConfig), DeploymentID: r.DeploymentID,
 		StatusReason: orNull(r.StatusReason), StatusMessage: orNull(r.StatusReason), SourceConfig: a.config(r.SourceConfig, ""),
 		ArtifactDigest: orNull(r.ArtifactDigest), ReplayOf: orNull(r.ReplayOf), CreatedBy: r.CreatedBy,
 	}
+	if !r.Source.Built() {
+		out.SourceConfig.ImageDigest = out.ArtifactDigest
+	}
+	return out
 }
 
 func orNull(s string) *string {

@@ -21,6 +21,7 @@ import (
 	"github.com/slipway-dev/slipway/cli"
 	"github.com/slipway-dev/slipway/control"
 	"github.com/slipway-dev/slipway/gateway"
+	"github.com/slipway-dev/slipway/image/registry"
 	"github.com/slipway-dev/slipway/listener"
 	"github.com/slipway-dev/slipway/runtime/process"
 	"github.com/slipway-dev/slipway/seal"
@@ -48,6 +49,7 @@ type platform struct {
 	listener *listener.Listener
 	runtime  *process.Runtime
 	gateway  *gateway.Gateway
+	registry *registry.Registry // nil = no images are pushed here
 	server   *http.Server
 	socket   net.Listener
 }
@@ -67,9 +69,9 @@ func openPlatform(ctx context.Context, where installation, s upSettings, l net.L
 	if err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
-	p.control = control.New(control.Config{BaseURL: s.base(p.url), Templates: templates.All(), UploadKey: key.Derive("upload urls")}, control.Deps{
-		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: log,
-	})
+	if err := p.openControl(where, s, key, blobs); err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
 	if err := p.bootstrap(ctx, where); err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
@@ -77,6 +79,24 @@ func openPlatform(ctx context.Context, where installation, s upSettings, l net.L
 		return nil, errors.Join(err, p.store.Close())
 	}
 	return p, nil
+}
+
+// openControl makes the control service and the registry that goes with it.
+func (p *platform) openControl(where installation, s upSettings, key *seal.Key, blobs slipway.Blob) error {
+	sources, err := s.served()
+	if err != nil {
+		return err
+	}
+	if err := p.openRegistry(where, s); err != nil {
+		return err
+	}
+	p.control = control.New(control.Config{
+		BaseURL: s.base(p.url), Sources: sources, Templates: templates.All(),
+		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
+	}, control.Deps{
+		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
+	})
+	return nil
 }
 
 // wire makes the data plane and the doors.
@@ -90,6 +110,7 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	p.listener = listener.New(s.failAt.feed(p.control), s.failAt.runtime(p.runtime), s.failAt.router(p.gateway), listener.Config{}, now, p.log)
 	mux := http.NewServeMux()
 	mux.Handle("/d/", p.whenSynced(p.gateway))
+	p.handleImages(mux)
 	mux.Handle("/", s.failAt.handler(controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log})))
 	p.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,

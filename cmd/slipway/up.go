@@ -20,14 +20,16 @@ import (
 
 // upSettings are the settings of `slipway up`.
 type upSettings struct {
-	dataDir        string
-	listen         string
-	publicURL      string
-	noExample      bool
-	detach         bool
-	allowFileRepos []string
-	builds         int
-	failAt         failpoint
+	dataDir         string
+	listen          string
+	publicURL       string
+	noExample       bool
+	detach          bool
+	allowFileRepos  []string
+	sources         []string
+	allowRegistries []string
+	builds          int
+	failAt          failpoint
 }
 
 const (
@@ -68,6 +70,8 @@ func upCommand() *cobra.Command {
 	flags.BoolVar(&s.noExample, "no-example", false, "do not deploy the example")
 	flags.BoolVar(&s.detach, "detach", false, "go on in the background; `slipway down` stops it")
 	flags.StringArrayVar(&s.allowFileRepos, "allow-file-repos", nil, "allow file:// git repositories below this directory (repeatable)")
+	flags.StringSliceVar(&s.sources, "sources", defaultSources(), "sources that deployments may have; internal_container opens a registry to push images to")
+	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of `docker login` (repeatable)")
 	flags.IntVar(&s.builds, "builds", 2, "builds at the same time (1 to 64)")
 	return cmd
 }
@@ -76,6 +80,9 @@ func upCommand() *cobra.Command {
 func (s upSettings) check() error {
 	if s.builds < 1 || s.builds > 64 {
 		return fmt.Errorf("--builds is %d; give a number from 1 to 64", s.builds)
+	}
+	if _, err := s.served(); err != nil {
+		return err
 	}
 	if s.publicURL == "" {
 		return nil
@@ -244,6 +251,10 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	}
 	for _, dir := range s.allowFileRepos {
 		args = append(args, "--allow-file-repos", dir)
+	}
+	args = append(args, "--sources", strings.Join(s.sources, ","))
+	for _, host := range s.allowRegistries {
+		args = append(args, "--allow-registry", host)
 	}
 	cmd := exec.Command(self, args...) // it outlives this process
 	cmd.Stdout, cmd.Stderr = log, log

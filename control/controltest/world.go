@@ -21,6 +21,8 @@ type World struct {
 	*control.Service
 	Admin slipway.Principal
 	Key   string // of Admin
+	// Images are the images there are.
+	Images Images
 
 	mu  sync.Mutex
 	now time.Time
@@ -32,8 +34,13 @@ type World struct {
 func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL string) *World {
 	t.Helper()
 	w := &World{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	w.Service = control.New(control.Config{BaseURL: baseURL, Templates: templates(), UploadKey: []byte("test"), UploadLimit: 1 << 20}, control.Deps{
-		Store: store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler),
+	w.Service = control.New(control.Config{
+		BaseURL: baseURL, Templates: templates(), UploadKey: []byte("test"), UploadLimit: 1 << 20, PushKey: []byte("push"),
+		Sources: []slipway.Source{
+			slipway.SourceGithost, slipway.SourceInternalSource, slipway.SourceInternalTemplate, slipway.SourceInternalContainer,
+		},
+	}, control.Deps{
+		Store: store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler), Images: &w.Images,
 	})
 	first, err := w.Bootstrap(t.Context())
 	if err != nil {

@@ -286,3 +286,14 @@ func TestAnExitWhileThePlatformIsAwayIsSaidToBeUnknown(t *testing.T) {
 	}
 	ready(t, h, w)
 }
+
+func TestAnImageIsRefusedWithWhatToDo(t *testing.T) {
+	t.Parallel()
+	h := open(t)
+	w := h.Workload(t, "d1", runtimetest.Good)
+	w.Image = "registry.test/acme/agent@sha256:" + strings.Repeat("a", 64)
+	err := h.rt.Ensure(t.Context(), w)
+	if slipway.ErrorCode(err) != slipway.CodeInvalid || !strings.Contains(err.Error(), w.Image) || !strings.Contains(err.Error(), "internal_source") {
+		t.Errorf("%v, want CodeInvalid that names the image and a remedy", err)
+	}
+}

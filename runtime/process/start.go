@@ -22,6 +22,10 @@ const gate = `read -r go <&3 || exit 1; exec 3<&-; exec "$@"`
 // start begins a new attempt. The process is let through its gate only when its number is saved, so that a kill of
 // slipway at any moment leaves no process that nobody knows.
 func (w *workload) start(wl slipway.Workload) error {
+	if wl.Image != "" {
+		return slipway.Errorf(slipway.CodeInvalid, "this data plane runs deployments as processes of its machine and cannot run the container image %q; "+
+			"deploy the source itself (revision_source internal_source or githost), or deploy to a data plane that runs containers", wl.Image)
+	}
 	bundle := slipway.BundlePath(w.rt.cfg.BundleDir, wl.ArtifactDigest)
 	if _, err := os.Stat(filepath.Join(bundle, slipway.BundleFile)); err != nil {
 		return slipway.Errorf(slipway.CodeInvalid, "the artifact %q is not on this machine; redeploy to build it again: %w", wl.ArtifactDigest, err)
