@@ -120,8 +120,8 @@ code{font:14px ui-monospace,monospace}</style>
 {{end}}</table></html>
 `
 
-// docsPage renders a page that needs nothing from elsewhere.
-func docsPage(description []byte) []byte {
+// DocsPage renders the page that lists the calls of an interface description; it needs nothing from elsewhere.
+func DocsPage(description []byte) []byte {
 	var doc map[string]any
 	if err := json.Unmarshal(description, &doc); err != nil {
 		panic(fmt.Sprintf("controlapi: read the interface description: %v", err))

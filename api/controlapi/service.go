@@ -32,7 +32,7 @@ func (a *api) service(mux *http.ServeMux) {
 	huma.Register(a.huma, open("ok", "/ok", "Say that the service answers"), a.ok)
 	huma.Register(a.huma, open("info", "/info", "Say what the service is"), a.info)
 	description := describe(a.huma.OpenAPI())
-	page := docsPage(description)
+	page := DocsPage(description)
 	mux.HandleFunc("GET /openapi.json", func(w http.ResponseWriter, _ *http.Request) {
 		send(w, "application/json", description)
 	})

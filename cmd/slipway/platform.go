@@ -16,6 +16,7 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/api/controlapi"
+	"github.com/slipway-dev/slipway/api/dialect"
 	"github.com/slipway-dev/slipway/blob/dir"
 	"github.com/slipway-dev/slipway/builder"
 	"github.com/slipway-dev/slipway/cli"
@@ -111,7 +112,8 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	mux := http.NewServeMux()
 	mux.Handle("/d/", p.whenSynced(p.gateway))
 	p.handleImages(mux)
-	mux.Handle("/", s.failAt.handler(controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log})))
+	api := controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log})
+	mux.Handle("/", s.failAt.handler(dialect.New(api, controlapi.DocsPage)))
 	p.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
