@@ -58,6 +58,34 @@ type NamespacesOp struct {
 	Offset   int      `json:"offset"`
 }
 
+// ItemRules are what the configuration says of items that do not say it themselves (`store.ttl`, reference 15).
+type ItemRules struct {
+	KeepOnRead bool     // refresh_on_read is false: a read does not restart an item's time to live
+	DefaultTTL *float64 // minutes; nil = items live until they are deleted
+}
+
+// Apply fills in what operations leave open.
+func (r ItemRules) Apply(ops []StoreOp) []StoreOp {
+	refresh := !r.KeepOnRead
+	for i, op := range ops {
+		switch {
+		case op.Get != nil && op.Get.RefreshTTL == nil:
+			get := *op.Get
+			get.RefreshTTL = &refresh
+			ops[i].Get = &get
+		case op.Search != nil && op.Search.RefreshTTL == nil:
+			search := *op.Search
+			search.RefreshTTL = &refresh
+			ops[i].Search = &search
+		case op.Put != nil && op.Put.TTL == nil && r.DefaultTTL != nil:
+			put := *op.Put
+			put.TTL = r.DefaultTTL
+			ops[i].Put = &put
+		}
+	}
+	return ops
+}
+
 // StoreResult answers one StoreOp: Item for a get (nil = none), Items for a search, Namespaces for a listing.
 type StoreResult struct {
 	Item       *Item      `json:"item,omitempty"`

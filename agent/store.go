@@ -34,8 +34,15 @@ type Store interface {
 	Thread(ctx context.Context, id string) (Thread, error)
 	Threads(ctx context.Context, q ThreadQuery) ([]Thread, error)
 	CountThreads(ctx context.Context, q ThreadQuery) (int, error)
-	// PatchThread merges metadata shallowly.
-	PatchThread(ctx context.Context, id string, metadata json.RawMessage, now time.Time) (Thread, error)
+	// PatchThread merges metadata shallowly and, where ttl is not nil, sets the thread's TTL anew.
+	PatchThread(ctx context.Context, id string, metadata json.RawMessage, ttl *TTL, now time.Time) (Thread, error)
+	// DueThreads returns up to limit threads whose TTL is over, the longest overdue first.
+	DueThreads(ctx context.Context, now time.Time, limit int) ([]Thread, error)
+	// KeepLatest carries out a keep_latest TTL that is over: the thread keeps its latest checkpoint per namespace and what
+	// delta channels need. It does nothing if the TTL was armed again meanwhile.
+	KeepLatest(ctx context.Context, id string, now time.Time) error
+	// Storage measures a thread.
+	Storage(ctx context.Context, id string) (Storage, error)
 	// DeleteThread removes the thread with runs, checkpoints, blobs, writes and frames. In-flight runs are cancelled by the
 	// engine before; CodeConflict while one is running.
 	DeleteThread(ctx context.Context, id string) error
@@ -96,8 +103,12 @@ type Store interface {
 	// DropFrames removes the frames of runs that ended before the given time.
 	DropFrames(ctx context.Context, endedBefore time.Time) error
 
-	// StoreBatch executes the operations in order; later ones see earlier puts (reference 15).
+	// StoreBatch executes the operations in order; later ones see earlier puts (reference 15). A nil RefreshTTL counts as
+	// false: ItemRules fills it in.
 	StoreBatch(ctx context.Context, ops []StoreOp, now time.Time) ([]StoreResult, error)
+
+	// DropItems removes items whose time to live is over; nobody sees them any more anyway.
+	DropItems(ctx context.Context, now time.Time) error
 
 	// Register announces a server instance; it counts as alive until release is called or its process dies.
 	Register(ctx context.Context, instance string) (release func() error, err error)
@@ -115,6 +126,8 @@ type Admission struct {
 	// CreateThread: make the thread if it is missing (with ThreadMetadata); else a missing one is CodeNotFound.
 	CreateThread   bool
 	ThreadMetadata json.RawMessage
+	// ThreadTTL is given to the thread if it is made here; nil = none.
+	ThreadTTL *TTL
 	// ThreadConfig is laid over the thread's stored config (never the request's configurable, reference 4.2).
 	ThreadConfig json.RawMessage
 	// ClaimFor, when set, makes the run running at once for that instance, if it is due and the thread is free.

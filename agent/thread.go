@@ -30,6 +30,38 @@ type Thread struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	StateUpdatedAt time.Time // zero = never
+	TTL            *TTL      // nil = lives until it is deleted
+}
+
+// Expired says whether the thread is gone for its clients at now, also where nothing has removed it yet (reference 3).
+func (t Thread) Expired(now time.Time) bool {
+	return t.TTL != nil && t.TTL.Strategy == TTLDelete && !t.TTL.ExpiresAt.After(now)
+}
+
+// TTLStrategy says what becomes of a thread when its time is over.
+type TTLStrategy string
+
+// The strategies of a thread's TTL.
+const (
+	TTLDelete     TTLStrategy = "delete"      // it is deleted; counted from when the TTL was set
+	TTLKeepLatest TTLStrategy = "keep_latest" // all but its latest checkpoint go; counted from its last change of state
+)
+
+// MaxMinutes, a hundred years, keeps a TTL within what a time.Duration can say; a longer one counts as this.
+const MaxMinutes = 100 * 366 * 24 * 60
+
+// TTL bounds the life of a thread or of its history.
+type TTL struct {
+	Strategy  TTLStrategy
+	Minutes   float64
+	ExpiresAt time.Time // zero with keep_latest: it has been carried out and nothing has changed since
+}
+
+// From returns the TTL counted from now.
+func (t TTL) From(now time.Time) *TTL {
+	t.Minutes = min(t.Minutes, MaxMinutes)
+	t.ExpiresAt = now.Add(time.Duration(t.Minutes * float64(time.Minute)))
+	return &t
 }
 
 // Failure is an error as clients see it.
@@ -44,6 +76,7 @@ type ThreadQuery struct {
 	Metadata      json.RawMessage // JSON containment
 	Values        json.RawMessage // JSON containment on the snapshot's values
 	Status        ThreadStatus    // "" = any
+	Now           time.Time       // threads expired by then are left out; zero = none are
 	SortBy        string          // "" = updated_at
 	Ascending     bool
 	Limit, Offset int
@@ -61,3 +94,12 @@ type Snapshot struct {
 	ParentCheckpoint json.RawMessage `json:"parent_checkpoint"`
 	CreatedAt        json.RawMessage `json:"created_at"`
 }
+
+// Storage is what a thread takes up (reference 3).
+type Storage struct {
+	Checkpoints, Writes Volume
+	Channels            map[string]Volume // per channel: versions of its value
+}
+
+// Volume is a number of stored things and their size in bytes.
+type Volume struct{ Count, Bytes int64 }

@@ -211,5 +211,5 @@ func sameJSON(a, b json.RawMessage) bool {
 
 // StoreBatch runs operations of the key-value store in order (reference 7, 15).
 func (e *Engine) StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error) {
-	return e.store.StoreBatch(ctx, ops, e.clock())
+	return e.store.StoreBatch(ctx, e.cfg.Items.Apply(ops), e.clock())
 }

@@ -22,6 +22,11 @@ type Config struct {
 	CancelGrace time.Duration // how long a cancelled run may take to stop before its worker is killed (30 s)
 	StreamTTL   time.Duration // RESUMABLE_STREAM_TTL_SECONDS (120 s)
 	RescueEvery time.Duration // how often runs of dead instances and expired frames are looked for (15 s)
+	ThreadTTL   *agent.TTL    // checkpointer.ttl of the configuration: what a thread without one of its own gets; nil = none
+	Items       agent.ItemRules
+	SweepEvery  time.Duration // checkpointer.ttl.sweep_interval_minutes: how often expired threads are removed (5 min)
+	ItemsEvery  time.Duration // store.ttl.sweep_interval_minutes: how often expired items are removed (5 min)
+	SweepLimit  int           // checkpointer.ttl.sweep_limit: how many at most each time (10 000)
 	Buffer      int           // frames kept for one slow reader before its subscription is closed (4096)
 	Graphs      map[string]Graph
 }
@@ -84,6 +89,9 @@ func (c Config) withDefaults() Config {
 	c.CancelGrace = or(c.CancelGrace, 30*time.Second)
 	c.StreamTTL = or(c.StreamTTL, 120*time.Second)
 	c.RescueEvery = or(c.RescueEvery, 15*time.Second)
+	c.SweepEvery = or(c.SweepEvery, 5*time.Minute)
+	c.ItemsEvery = or(c.ItemsEvery, 5*time.Minute)
+	c.SweepLimit = or(c.SweepLimit, 10000)
 	c.Buffer = or(c.Buffer, 4096)
 	return c
 }
@@ -116,7 +124,10 @@ func (e *Engine) Start(ctx context.Context) error {
 		return err
 	}
 	e.loops.Go(func() { e.dispatch(e.life) })
-	e.loops.Go(func() { e.sweep(e.life) })
+	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "rescue failed", e.rescue) })
+	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "dropping expired stream frames failed", e.dropFrames) })
+	e.loops.Go(func() { e.every(e.life, e.cfg.ItemsEvery, "dropping expired items failed", e.dropItems) })
+	e.loops.Go(func() { e.every(e.life, e.cfg.SweepEvery, "the sweep of expired threads failed", e.sweepThreads) })
 	if err := e.workers.Start(e); err != nil {
 		return fmt.Errorf("start workers: %w", err)
 	}
@@ -160,24 +171,12 @@ func (e *Engine) rescueRun(ctx context.Context, r agent.Run) error {
 	return nil
 }
 
-// sweep looks for dead instances and expired frames at a slow pace; nothing on the path of a run waits for it.
-func (e *Engine) sweep(ctx context.Context) {
-	tick := time.NewTicker(e.cfg.RescueEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := e.rescue(ctx); err != nil && ctx.Err() == nil {
-			e.log.Error("rescue failed", "error", err)
-		}
-		if err := e.store.DropFrames(ctx, e.clock().Add(-e.cfg.StreamTTL)); err != nil && ctx.Err() == nil {
-			e.log.Error("dropping expired stream frames failed", "error", err)
-		}
-	}
+// dropFrames removes what nobody can replay any more.
+func (e *Engine) dropFrames(ctx context.Context) error {
+	return e.store.DropFrames(ctx, e.clock().Add(-e.cfg.StreamTTL))
 }
+
+func (e *Engine) dropItems(ctx context.Context) error { return e.store.DropItems(ctx, e.clock()) }
 
 // Drain claims nothing more, lets running runs finish within the grace period, hands the rest back without using an
 // attempt, ends all subscriptions and waiters, and stops the workers. Where another instance lives, readers of runs that

@@ -158,7 +158,7 @@ func (e *Engine) threadFor(ctx context.Context, r *RunRequest) (agent.Thread, er
 		r.ThreadID, r.CreateThread, r.Multitask = e.ids(), true, agent.MultitaskEnqueue
 		return agent.Thread{ID: r.ThreadID}, nil
 	}
-	t, err := e.store.Thread(ctx, r.ThreadID)
+	t, err := e.Thread(ctx, r.ThreadID)
 	if slipway.ErrorCode(err) == slipway.CodeNotFound && r.CreateThread {
 		return agent.Thread{ID: r.ThreadID}, nil
 	}
@@ -177,8 +177,12 @@ func (e *Engine) makeAdmission(r RunRequest, a agent.Assistant, thread agent.Thr
 	run.Kwargs = kwargs(r, run.Temporary)
 	run.Kwargs.Config = runConfig(a, thread.Config, config, run, checkpointKeys(r), metadata)
 	run.Kwargs.Context = mergeContext(a, r.Context)
+	var ttl *agent.TTL
+	if e.cfg.ThreadTTL != nil && !run.Temporary {
+		ttl = e.cfg.ThreadTTL.From(now)
+	}
 	return agent.Admission{
-		Run: run, CreateThread: r.CreateThread, ThreadMetadata: withoutReserved(r.Metadata),
+		ThreadTTL: ttl, Run: run, CreateThread: r.CreateThread, ThreadMetadata: withoutReserved(r.Metadata),
 		ThreadConfig: threadConfig(a, parse(r.Config)), Now: now,
 	}
 }
@@ -220,7 +224,7 @@ func (e *Engine) Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error
 	if err != nil || len(runs) > 0 {
 		return runs, err
 	}
-	_, err = e.store.Thread(ctx, q.ThreadID)
+	_, err = e.Thread(ctx, q.ThreadID)
 	return runs, err
 }
 

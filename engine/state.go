@@ -15,7 +15,7 @@ const workerPatience = 10 * time.Second
 
 // State returns a ThreadState (reference 3): the latest from the thread's row, older ones and subgraphs from a worker.
 func (e *Engine) State(ctx context.Context, q StateRequest) (json.RawMessage, error) {
-	t, err := e.store.Thread(ctx, q.ThreadID)
+	t, err := e.Thread(ctx, q.ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (e *Engine) requireCheckpoint(ctx context.Context, threadID string, k agent
 
 // History returns an array of ThreadState, newest first.
 func (e *Engine) History(ctx context.Context, q HistoryRequest) (json.RawMessage, error) {
-	t, err := e.store.Thread(ctx, q.ThreadID)
+	t, err := e.Thread(ctx, q.ThreadID)
 	if err != nil {
 		return nil, err
 	}
@@ -70,7 +70,7 @@ func (e *Engine) History(ctx context.Context, q HistoryRequest) (json.RawMessage
 
 // UpdateState changes a thread's state through its graph; the result is {checkpoint, configurable, checkpoint_id}.
 func (e *Engine) UpdateState(ctx context.Context, u StateUpdate) (json.RawMessage, error) {
-	t, err := e.store.Thread(ctx, u.ThreadID)
+	t, err := e.Thread(ctx, u.ThreadID)
 	if err != nil {
 		return nil, err
 	}

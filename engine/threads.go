@@ -10,39 +10,93 @@ import (
 
 // CreateThread makes a thread; an empty ID gets a new one. If it exists: CodeConflict, or with reuse the stored one.
 func (e *Engine) CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error) {
+	return e.store.CreateThread(ctx, e.newThread(t), reuse)
+}
+
+// newThread fills in what the server decides of a new thread.
+func (e *Engine) newThread(t agent.Thread) agent.Thread {
 	if t.ID == "" {
 		t.ID = e.ids()
 	}
 	now := e.clock()
+	if t.TTL == nil {
+		t.TTL = e.cfg.ThreadTTL
+	}
+	if t.TTL != nil {
+		t.TTL = t.TTL.From(now)
+	}
 	t.Metadata = withoutReserved(object(t.Metadata))
 	t.Config = object(t.Config)
 	t.Status = agent.ThreadIdle
 	t.CreatedAt, t.UpdatedAt = now, now
-	return e.store.CreateThread(ctx, t, reuse)
+	return t
 }
 
 // Thread returns a thread.
 func (e *Engine) Thread(ctx context.Context, id string) (agent.Thread, error) {
-	return e.store.Thread(ctx, id)
+	t, err := e.store.Thread(ctx, id)
+	if err == nil && t.Expired(e.clock()) {
+		return agent.Thread{}, slipway.Errorf(slipway.CodeNotFound, "Thread with ID %s not found", id)
+	}
+	return t, err
 }
 
 // Threads lists threads.
 func (e *Engine) Threads(ctx context.Context, q agent.ThreadQuery) ([]agent.Thread, error) {
+	q.Now = e.clock()
 	return e.store.Threads(ctx, q)
 }
 
 // CountThreads counts threads.
 func (e *Engine) CountThreads(ctx context.Context, q agent.ThreadQuery) (int, error) {
+	q.Now = e.clock()
 	return e.store.CountThreads(ctx, q)
 }
 
-// PatchThread merges metadata shallowly; reserved keys are dropped.
-func (e *Engine) PatchThread(ctx context.Context, id string, metadata json.RawMessage) (agent.Thread, error) {
-	return e.store.PatchThread(ctx, id, withoutReserved(object(metadata)), e.clock())
+// PatchThread merges metadata shallowly, reserved keys dropped, and sets the thread's TTL anew where ttl is not nil.
+func (e *Engine) PatchThread(ctx context.Context, id string, metadata json.RawMessage, ttl *agent.TTL) (agent.Thread, error) {
+	return e.store.PatchThread(ctx, id, withoutReserved(object(metadata)), ttl, e.clock())
+}
+
+// Prune deletes threads, or with keepLatest all of their checkpoints but the latest, and tells how many there were; unknown
+// ids are no error (reference 3).
+func (e *Engine) Prune(ctx context.Context, ids []string, keepLatest bool) (pruned int, err error) {
+	for _, id := range ids {
+		_, err := e.Thread(ctx, id)
+		switch {
+		case err == nil && keepLatest:
+			err = e.store.PruneCheckpoints(ctx, []string{id}, true)
+		case err == nil:
+			err = e.DeleteThread(ctx, id)
+		}
+		if slipway.ErrorCode(err) == slipway.CodeNotFound {
+			continue
+		}
+		if err != nil {
+			return pruned, err
+		}
+		pruned++
+	}
+	return pruned, nil
+}
+
+// Storage measures a thread.
+func (e *Engine) Storage(ctx context.Context, id string) (agent.Storage, error) {
+	if _, err := e.Thread(ctx, id); err != nil {
+		return agent.Storage{}, err
+	}
+	return e.store.Storage(ctx, id)
 }
 
 // DeleteThread cancels what is in flight, waits until it has stopped, and removes the thread.
 func (e *Engine) DeleteThread(ctx context.Context, id string) error {
+	if _, err := e.Thread(ctx, id); err != nil {
+		return err
+	}
+	return e.dropThread(ctx, id, "thread deleted")
+}
+
+func (e *Engine) dropThread(ctx context.Context, id, reason string) error {
 	for {
 		runs, err := e.store.InFlight(ctx, id)
 		if err != nil {
@@ -50,7 +104,7 @@ func (e *Engine) DeleteThread(ctx context.Context, id string) error {
 		}
 		// Newest first, so that the end of one does not start the next.
 		for i := len(runs) - 1; i >= 0; i-- {
-			if err := e.cancelIfInFlight(ctx, runs[i], agent.CancelInterrupt, "thread deleted"); err != nil {
+			if err := e.cancelIfInFlight(ctx, runs[i], agent.CancelInterrupt, reason); err != nil {
 				return err
 			}
 		}

@@ -32,7 +32,10 @@ type Engine interface {
 	Thread(ctx context.Context, id string) (agent.Thread, error)
 	Threads(ctx context.Context, q agent.ThreadQuery) ([]agent.Thread, error)
 	CountThreads(ctx context.Context, q agent.ThreadQuery) (int, error)
-	PatchThread(ctx context.Context, id string, metadata json.RawMessage) (agent.Thread, error)
+	CreateThreadWith(ctx context.Context, t agent.Thread, reuse bool, steps [][]engine.NodeUpdate) (agent.Thread, error)
+	PatchThread(ctx context.Context, id string, metadata json.RawMessage, ttl *agent.TTL) (agent.Thread, error)
+	Prune(ctx context.Context, ids []string, keepLatest bool) (int, error)
+	Storage(ctx context.Context, id string) (agent.Storage, error)
 	DeleteThread(ctx context.Context, id string) error
 	CopyThread(ctx context.Context, id string) (agent.Thread, error)
 
@@ -140,6 +143,8 @@ func (a *API) routes() {
 	a.handle("POST /threads", a.createThread)
 	a.handle("POST /threads/search", a.searchThreads)
 	a.handle("POST /threads/count", a.countThreads)
+	a.handle("POST /threads/prune", a.pruneThreads)
+	a.handle("GET /threads/{thread_id}/storage", a.getStorage)
 	a.handle("GET /threads/{thread_id}", a.getThread)
 	a.handle("PATCH /threads/{thread_id}", a.patchThread)
 	a.handle("DELETE /threads/{thread_id}", a.deleteThread)

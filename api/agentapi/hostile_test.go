@@ -107,9 +107,11 @@ func routes() []route {
 	run := `{"assistant_id":"agent","input":{"x":1},"config":{"tags":["a"],"recursion_limit":5,"configurable":{"k":"v","checkpoint_id":null}},"metadata":{"a":1},` +
 		`"stream_mode":["values"],"multitask_strategy":"enqueue","if_not_exists":"create","after_seconds":0,"durability":"sync","checkpoint":{"checkpoint_id":"c","checkpoint_ns":""},` +
 		`"command":{"resume":1,"update":{"a":1},"goto":"n"},"context":{"c":1},"interrupt_before":["n"],"on_disconnect":"cancel","on_completion":"delete","stream_resumable":true}`
-	search := `{"metadata":{"a":1},"values":{"x":1},"status":"idle","limit":5,"offset":0,"sort_by":"created_at","sort_order":"asc","ids":["%t"],"select":["thread_id"]}`
+	search := `{"metadata":{"a":1},"values":{"x":1},"status":"idle","limit":5,"offset":0,"sort_by":"created_at","sort_order":"asc","ids":["%t"],"select":["thread_id"],"extract":{"a":"values.x[0].y"}}`
 	return []route{
-		{"POST", "/threads", `{"thread_id":"%t","metadata":{"graph_id":"agent"},"if_exists":"do_nothing"}`},
+		{"POST", "/threads", `{"thread_id":"%t","metadata":{"graph_id":"agent"},"if_exists":"do_nothing","ttl":{"strategy":"keep_latest","ttl":5}}`},
+		{"POST", "/threads", `{"metadata":{"graph_id":"agent"},"ttl":7,"supersteps":[{"updates":[{"values":{"x":1},"as_node":"n"},{"command":{"update":{}},"as_node":"m"}]}]}`},
+		{"POST", "/threads/prune", `{"thread_ids":["%t"],"strategy":"keep_latest"}`}, {"GET", "/threads/%t/storage", ""},
 		{"POST", "/threads/search", search}, {"POST", "/threads/count", search}, {"GET", "/threads/%t?include=ttl", ""},
 		{"PATCH", "/threads/%t", `{"metadata":{"b":[1,{"c":null}]}}`}, {"POST", "/threads/%t/copy", `{}`}, {"DELETE", "/threads/%t", ""},
 		{"GET", "/threads/%t/state?subgraphs=1&select=values", ""}, {"GET", "/threads/%t/state/%r", ""},

@@ -2,8 +2,10 @@ package agentapi
 
 import (
 	"net/http"
+	"slices"
 
 	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/engine"
 )
 
 func showThread(t agent.Thread) object {
@@ -26,17 +28,69 @@ func (a *API) createThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	t := agent.Thread{ID: b.uuid("thread_id"), Metadata: b.object("metadata")}
+	t := agent.Thread{ID: b.uuid("thread_id"), Metadata: b.object("metadata"), TTL: b.ttl()}
 	reuse := b.enum("if_exists", "raise", "raise", "do_nothing") == "do_nothing"
-	b.later("ttl", "supersteps")
+	steps := b.supersteps()
 	if err := b.err(); err != nil {
 		return err
 	}
-	t, err = a.engine.CreateThread(r.Context(), t, reuse)
+	if len(steps) > 0 {
+		t, err = a.engine.CreateThreadWith(r.Context(), t, reuse, steps)
+	} else {
+		t, err = a.engine.CreateThread(r.Context(), t, reuse)
+	}
 	if err != nil {
 		return err
 	}
 	return write(w, showThread(t))
+}
+
+// ttl takes {strategy, ttl}, or a bare number of minutes (reference 3).
+func (b *body) ttl() *agent.TTL {
+	raw := b.raw("ttl")
+	if raw == nil {
+		return nil
+	}
+	ttl := agent.TTL{Strategy: agent.TTLDelete}
+	minutes := b
+	if raw[0] == '{' {
+		inner, err := parseBody(raw, append(slices.Clone(b.at), "ttl")...)
+		if err != nil {
+			b.wrong("ttl", "must be an object or a number of minutes, got %s", excerpt(raw))
+			return nil
+		}
+		inner.required("ttl")
+		ttl.Strategy = agent.TTLStrategy(inner.enum("strategy", string(agent.TTLDelete), string(agent.TTLDelete), string(agent.TTLKeepLatest)))
+		minutes = inner
+	}
+	if n := minutes.minutes("ttl"); n != nil {
+		ttl.Minutes = *n
+	}
+	if minutes != b {
+		b.problems = append(b.problems, minutes.problems...)
+	}
+	return &ttl
+}
+
+// supersteps takes [{updates: [{values, command, as_node}]}].
+func (b *body) supersteps() [][]engine.NodeUpdate {
+	var list []struct{ Updates []engine.NodeUpdate }
+	if !b.take("supersteps", "a list of {updates: [{values, command, as_node}]}", &list) {
+		return nil
+	}
+	steps := make([][]engine.NodeUpdate, 0, len(list))
+	for i, step := range list {
+		if len(step.Updates) == 0 {
+			b.wrong("supersteps", "step %d has no updates", i)
+		}
+		for j, u := range step.Updates {
+			if u.AsNode == "" {
+				b.wrong("supersteps", "update %d of step %d names no as_node", j, i)
+			}
+		}
+		steps = append(steps, step.Updates)
+	}
+	return steps
 }
 
 func (a *API) getThread(w http.ResponseWriter, r *http.Request) error {
@@ -44,11 +98,26 @@ func (a *API) getThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	include := noEmpty(queryList(r, "include"))
+	if err := checkNames("query.include", include, []string{"ttl"}); err != nil {
+		return err
+	}
 	t, err := a.engine.Thread(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	return write(w, showThread(t))
+	shown := showThread(t)
+	if len(include) > 0 {
+		shown = append(shown, member{"ttl", showTTL(t.TTL)})
+	}
+	return write(w, shown)
+}
+
+func showTTL(t *agent.TTL) any {
+	if t == nil {
+		return nil
+	}
+	return object{{"strategy", t.Strategy}, {"ttl_minutes", t.Minutes}, {"expires_at", stamp(t.ExpiresAt)}}
 }
 
 func (a *API) patchThread(w http.ResponseWriter, r *http.Request) error {
@@ -60,12 +129,11 @@ func (a *API) patchThread(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	metadata := b.object("metadata")
-	b.later("ttl")
+	metadata, ttl := b.object("metadata"), b.ttl()
 	if err := b.err(); err != nil {
 		return err
 	}
-	t, err := a.engine.PatchThread(r.Context(), id, metadata)
+	t, err := a.engine.PatchThread(r.Context(), id, metadata, ttl)
 	if err != nil {
 		return err
 	}
@@ -119,7 +187,7 @@ func (a *API) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	q.Ascending = b.enum("sort_order", "desc", "asc", "desc") == "asc"
 	q.IDs = b.uuids("ids")
 	names := b.enums("select", threadFields())
-	b.later("extract")
+	extracts := b.extracts()
 	if err := b.err(); err != nil {
 		return err
 	}
@@ -128,7 +196,13 @@ func (a *API) searchThreads(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	list = paginate(w, list, limit, q.Offset)
-	return write(w, collect(list, func(t agent.Thread) object { return showThread(t).only(names) }))
+	return write(w, collect(list, func(t agent.Thread) object {
+		shown := showThread(t).only(names)
+		if extracts != nil {
+			shown = append(shown, member{"extracted", extracted(t, extracts)})
+		}
+		return shown
+	}))
 }
 
 func (b *body) uuids(name string) []string {
@@ -158,3 +232,45 @@ func (a *API) countThreads(w http.ResponseWriter, r *http.Request) error {
 	}
 	return write(w, n)
 }
+
+// pruneThreads answers POST /threads/prune (reference 3).
+func (a *API) pruneThreads(w http.ResponseWriter, r *http.Request) error {
+	b, err := a.body(w, r)
+	if err != nil {
+		return err
+	}
+	b.required("thread_ids")
+	ids := b.uuids("thread_ids")
+	keepLatest := b.enum("strategy", "delete", "delete", "keep_latest") == "keep_latest"
+	if err := b.err(); err != nil {
+		return err
+	}
+	n, err := a.engine.Prune(r.Context(), ids, keepLatest)
+	if err != nil {
+		return err
+	}
+	return write(w, object{{"pruned_count", n}})
+}
+
+// getStorage answers GET /threads/{thread_id}/storage (reference 3).
+func (a *API) getStorage(w http.ResponseWriter, r *http.Request) error {
+	id, err := pathID(r, "thread_id")
+	if err != nil {
+		return err
+	}
+	s, err := a.engine.Storage(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	total, channels := agent.Volume{}, map[string]object{}
+	for name, v := range s.Channels {
+		total.Count, total.Bytes = total.Count+v.Count, total.Bytes+v.Bytes
+		channels[name] = object{{"versions", v.Count}, {"bytes", v.Bytes}}
+	}
+	return write(w, object{
+		{"thread_id", id}, {"total_bytes", s.Checkpoints.Bytes + s.Writes.Bytes + total.Bytes}, {"checkpoints", showVolume(s.Checkpoints)},
+		{"channel_values", append(showVolume(total), member{"by_channel", channels})}, {"pending_writes", showVolume(s.Writes)},
+	})
+}
+
+func showVolume(v agent.Volume) object { return object{{"count", v.Count}, {"bytes", v.Bytes}} }

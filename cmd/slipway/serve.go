@@ -58,6 +58,10 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err != nil {
 		return err
 	}
+	config, err := readAppConfig(bundle.Config, getenv)
+	if err != nil {
+		return err
+	}
 	socket, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", o.listen, err)
@@ -66,7 +70,7 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err := writeReady(o.readyFile, socket.Addr()); err != nil {
 		return errors.Join(err, door.close())
 	}
-	s := agentServer{options: o, settings: settings, bundle: bundle, log: log, door: door}
+	s := agentServer{options: o, settings: settings, bundle: bundle, config: config, log: log, door: door}
 	err = s.run(ctx, getenv)
 	return errors.Join(err, door.close())
 }
@@ -76,6 +80,7 @@ type agentServer struct {
 	options  serveOptions
 	settings serveSettings
 	bundle   slipway.Bundle
+	config   appConfig
 	log      *slog.Logger
 	door     *door
 }
@@ -127,7 +132,10 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 			Language: g.Language, Description: g.Description, Config: configs[id].config(), Context: configs[id].Context,
 		}
 	}
+	sweepEvery, sweepLimit := s.config.threadSweep()
 	return engine.Config{
+		ThreadTTL: s.config.threadTTL(), SweepEvery: sweepEvery, SweepLimit: sweepLimit,
+		Items: s.config.items(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
 		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs,
 	}
@@ -280,5 +288,5 @@ func (s agentServer) workers(store agent.Store, getenv func(string) string) (*su
 		return nil, err
 	}
 	supersteps, _ := strconv.Atoi(getenv("LANGGRAPH_DELTA_MAX_SUPERSTEPS_SINCE_SNAPSHOT"))
-	return supervise.New(supervise.Config{Programs: programs, DeltaMaxSupersteps: supersteps}, store, now, s.log, workerLines(s.log)), nil
+	return supervise.New(supervise.Config{Programs: programs, DeltaMaxSupersteps: supersteps, Items: s.config.items()}, store, now, s.log, workerLines(s.log)), nil
 }

@@ -61,14 +61,14 @@ func admit(c Conn, in agent.Admission) (agent.Admitted, error) {
 
 // admissionThread finds the thread of a run, or makes one that is not stored yet.
 func admissionThread(c Conn, in agent.Admission) (t thread, fresh bool, err error) {
-	t, ok, err := one(c, scanThread, selectThread, in.Run.ThreadID)
+	t, ok, err := standing(c, in.Run.ThreadID, in.Now)
 	switch {
 	case err != nil || ok:
 		return t, false, err
 	case !in.CreateThread:
 		return t, false, noThread(in.Run.ThreadID)
 	}
-	return newThread(agent.Thread{ID: in.Run.ThreadID, Metadata: in.ThreadMetadata, CreatedAt: in.Now, UpdatedAt: in.Now}), true, nil
+	return newThread(agent.Thread{ID: in.Run.ThreadID, Metadata: in.ThreadMetadata, CreatedAt: in.Now, UpdatedAt: in.Now, TTL: in.ThreadTTL}), true, nil
 }
 
 // supersede applies the multitask rule to the runs in flight and returns those that still are.

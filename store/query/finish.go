@@ -105,6 +105,7 @@ func end(c Conn, r agent.Run, s *agent.Snapshot, now time.Time) (agent.Finished,
 		return agent.Finished{}, err
 	}
 	t.UpdatedAt = now
+	t.rearm(now)
 	err = rest(c, &t)
 	return agent.Finished{Run: r, Outcome: r.Status, Thread: &t.Thread}, err
 }

@@ -24,37 +24,75 @@ func itemPath(namespace []string) string {
 
 // StoreBatch executes the operations in order (reference 15).
 func (a *Agent) StoreBatch(ctx context.Context, ops []agent.StoreOp, now time.Time) ([]agent.StoreResult, error) {
+	var read []itemKey // what restarts its time to live
 	run := func(c Conn) ([]agent.StoreResult, error) {
 		out := make([]agent.StoreResult, len(ops))
+		read = read[:0]
 		for i, op := range ops {
 			var err error
-			if out[i], err = a.storeOp(c, op, now); err != nil {
+			if out[i], err = a.storeOp(c, op, now, &read); err != nil {
 				return nil, err
 			}
 		}
 		return out, nil
 	}
-	if slices.ContainsFunc(ops, changes) {
-		return write(ctx, a.engine, run)
+	if slices.ContainsFunc(ops, func(op agent.StoreOp) bool { return op.Put != nil }) {
+		return write(ctx, a.engine, func(c Conn) ([]agent.StoreResult, error) {
+			out, err := run(c)
+			if err != nil {
+				return nil, err
+			}
+			return out, touchItems(c, read, now)
+		})
 	}
-	return read(ctx, a.engine, run)
+	return a.readItems(ctx, run, &read, now)
 }
 
-// changes says whether an operation may write: reads do when they restart an item's time to live.
-func changes(op agent.StoreOp) bool {
-	return op.Put != nil || op.Get != nil && restarts(op.Get.RefreshTTL) || op.Search != nil && restarts(op.Search.RefreshTTL)
+// readItems is the way of batches that only read: they write if they have met items with a time to live to restart.
+func (a *Agent) readItems(ctx context.Context, run func(Conn) ([]agent.StoreResult, error), met *[]itemKey, now time.Time) ([]agent.StoreResult, error) {
+	out, err := read(ctx, a.engine, run)
+	if err != nil || len(*met) == 0 {
+		return out, err
+	}
+	return out, a.engine.Write(ctx, func(c Conn) error { return touchItems(c, *met, now) })
+}
+
+// itemKey is where an item stands.
+type itemKey struct{ path, key string }
+
+const touchItem = `
+UPDATE items SET expires_at = CAST(? + ttl * 60000000 AS BIGINT) WHERE path = ? AND key = ? AND ttl IS NOT NULL AND expires_at > ?`
+
+// touchItems restarts the time to live of items.
+func touchItems(c Conn, keys []itemKey, now time.Time) error {
+	for _, k := range keys {
+		if _, err := c.Exec(touchItem, micros(now), k.path, k.key, micros(now)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// DropItems removes expired items.
+func (a *Agent) DropItems(ctx context.Context, now time.Time) error {
+	return a.engine.Write(ctx, func(c Conn) error { return dropItems(c, now) })
+}
+
+func dropItems(c Conn, now time.Time) error {
+	_, err := c.Exec(`DELETE FROM items WHERE expires_at <= ?`, micros(now))
+	return err
 }
 
 func restarts(refresh *bool) bool { return refresh != nil && *refresh }
 
-func (a *Agent) storeOp(c Conn, op agent.StoreOp, now time.Time) (r agent.StoreResult, err error) {
+func (a *Agent) storeOp(c Conn, op agent.StoreOp, now time.Time, met *[]itemKey) (r agent.StoreResult, err error) {
 	switch {
 	case op.Get != nil:
-		r.Item, err = getItem(c, *op.Get, now)
+		r.Item, err = getItem(c, *op.Get, now, met)
 	case op.Put != nil:
 		err = putItem(c, *op.Put, now)
 	case op.Search != nil:
-		r.Items, err = a.searchItems(c, *op.Search, now)
+		r.Items, err = a.searchItems(c, *op.Search, now, met)
 	case op.Namespaces != nil:
 		r.Namespaces, err = listNamespaces(c, *op.Namespaces, now)
 	default:
@@ -63,33 +101,36 @@ func (a *Agent) storeOp(c Conn, op agent.StoreOp, now time.Time) (r agent.StoreR
 	return r, err
 }
 
-const itemColumns = `namespace, key, value, created_at, updated_at`
+const itemColumns = `namespace, key, value, created_at, updated_at, ttl IS NOT NULL`
 
-func scanItem(s scanner) (i agent.Item, err error) {
+// item is a stored item; mortal tells that it has a time to live.
+type item struct {
+	agent.Item
+	mortal bool
+}
+
+func scanItem(s scanner) (i item, err error) {
 	var namespace, value string
 	var created, updated int64
-	if err := s.Scan(&namespace, &i.Key, &value, &created, &updated); err != nil {
+	if err := s.Scan(&namespace, &i.Key, &value, &created, &updated, &i.mortal); err != nil {
 		return i, err
 	}
 	i.Value, i.CreatedAt, i.UpdatedAt = json.RawMessage(value), fromMicros(created), fromMicros(updated)
 	return i, json.Unmarshal([]byte(namespace), &i.Namespace)
 }
 
-const (
-	selectItem = `SELECT ` + itemColumns + ` FROM items WHERE path = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)`
-	touchItem  = `UPDATE items SET expires_at = ? + CAST(ttl * 60000000 AS INTEGER) WHERE path = ? AND key = ? AND ttl IS NOT NULL`
-)
+const selectItem = `SELECT ` + itemColumns + ` FROM items WHERE path = ? AND key = ? AND (expires_at IS NULL OR expires_at > ?)`
 
-func getItem(c Conn, op agent.GetOp, now time.Time) (*agent.Item, error) {
+func getItem(c Conn, op agent.GetOp, now time.Time, met *[]itemKey) (*agent.Item, error) {
 	path := itemPath(op.Namespace)
 	i, ok, err := one(c, scanItem, selectItem, path, op.Key, micros(now))
 	if err != nil || !ok {
 		return nil, err
 	}
-	if restarts(op.RefreshTTL) {
-		_, err = c.Exec(touchItem, micros(now), path, op.Key)
+	if i.mortal && restarts(op.RefreshTTL) {
+		*met = append(*met, itemKey{path, op.Key})
 	}
-	return &i, err
+	return &i.Item, nil
 }
 
 const upsertItem = `
@@ -98,7 +139,7 @@ ON CONFLICT (path, key) DO UPDATE SET value = excluded.value, updated_at = exclu
 
 // putItem writes or deletes an item; expired ones go with any write.
 func putItem(c Conn, op agent.PutOp, now time.Time) error {
-	if _, err := c.Exec(`DELETE FROM items WHERE expires_at <= ?`, micros(now)); err != nil {
+	if err := dropItems(c, now); err != nil {
 		return err
 	}
 	path := itemPath(op.Namespace)
@@ -108,7 +149,8 @@ func putItem(c Conn, op agent.PutOp, now time.Time) error {
 	}
 	var ttl, expires any
 	if op.TTL != nil {
-		ttl, expires = *op.TTL, micros(now.Add(time.Duration(*op.TTL*float64(time.Minute))))
+		life := agent.TTL{Minutes: *op.TTL}.From(now)
+		ttl, expires = life.Minutes, micros(life.ExpiresAt)
 	}
 	namespace := op.Namespace
 	if namespace == nil {
@@ -128,22 +170,21 @@ func below(prefix []string, now time.Time) *where {
 	return w
 }
 
-func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time) ([]agent.Item, error) {
+func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time, met *[]itemKey) ([]agent.Item, error) {
 	w := below(op.Prefix, now)
 	if f := object(op.Filter); f != "{}" {
 		w.and(a.dialect.Matches("value"), f)
 	}
 	tail, args := w.page(" ORDER BY updated_at DESC, path, key", op.Limit, op.Offset)
-	items, err := all(c, scanItem, `SELECT `+itemColumns+` FROM items`+tail, args...)
-	if err != nil || !restarts(op.RefreshTTL) {
-		return items, err
-	}
-	for _, i := range items {
-		if _, err := c.Exec(touchItem, micros(now), itemPath(i.Namespace), i.Key); err != nil {
-			return nil, err
+	found, err := all(c, scanItem, `SELECT `+itemColumns+` FROM items`+tail, args...)
+	items := make([]agent.Item, 0, len(found))
+	for _, i := range found {
+		items = append(items, i.Item)
+		if i.mortal && restarts(op.RefreshTTL) {
+			*met = append(*met, itemKey{itemPath(i.Namespace), i.Key})
 		}
 	}
-	return items, nil
+	return items, err
 }
 
 // listNamespaces lists the distinct namespaces that match, cut to the depth asked for, in order.

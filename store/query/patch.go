@@ -17,7 +17,7 @@ const (
 // PatchState merges metadata into that of the latest root checkpoint (reference 3).
 func (a *Agent) PatchState(ctx context.Context, threadID string, metadata json.RawMessage, now time.Time) (agent.CheckpointKey, error) {
 	return write(ctx, a.engine, func(c Conn) (agent.CheckpointKey, error) {
-		t, err := getThread(c, threadID)
+		t, err := getLive(c, threadID, now)
 		if err != nil {
 			return agent.CheckpointKey{}, err
 		}

@@ -16,19 +16,26 @@ type thread struct {
 	Base agent.ThreadStatus
 }
 
-const threadColumns = `id, metadata, config, status, base, language, created_at, updated_at, state_updated_at, error, interrupts, vals, state`
+const threadColumns = `id, metadata, config, status, base, language, created_at, updated_at, state_updated_at, error, interrupts, vals, state,
+  ttl_strategy, ttl_minutes, expires_at`
 
 func scanThread(s scanner) (t thread, err error) {
 	var metadata, config, interrupts string
-	var created, updated, stateUpdated int64
+	var created, updated, stateUpdated, expires int64
 	var failure, values, state sql.NullString
-	err = s.Scan(&t.ID, &metadata, &config, &t.Status, &t.Base, &t.Language, &created, &updated, &stateUpdated, &failure, &interrupts, &values, &state)
+	var ttl agent.TTL
+	err = s.Scan(&t.ID, &metadata, &config, &t.Status, &t.Base, &t.Language, &created, &updated, &stateUpdated, &failure, &interrupts, &values, &state,
+		&ttl.Strategy, &ttl.Minutes, &expires)
 	if err != nil {
 		return t, err
 	}
 	t.Metadata, t.Config, t.Interrupts = json.RawMessage(metadata), json.RawMessage(config), json.RawMessage(interrupts)
 	t.Values, t.State = raw(values), raw(state)
 	t.CreatedAt, t.UpdatedAt, t.StateUpdatedAt = fromMicros(created), fromMicros(updated), fromMicros(stateUpdated)
+	if ttl.Strategy != "" {
+		ttl.ExpiresAt = fromMicros(expires)
+		t.TTL = &ttl
+	}
 	t.Error, err = scanFailure(failure)
 	return t, err
 }
@@ -58,28 +65,54 @@ func getThread(c Conn, id string) (thread, error) {
 	return t, err
 }
 
-const insertThread = `INSERT INTO threads (` + threadColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+// getLive is getThread for those whom an expired thread does not exist for.
+func getLive(c Conn, id string, now time.Time) (thread, error) {
+	t, err := getThread(c, id)
+	if err == nil && t.Expired(now) {
+		err = noThread(id)
+	}
+	return t, err
+}
+
+// ttl returns the columns of a TTL.
+func (t thread) ttl() (strategy agent.TTLStrategy, minutes float64, expires int64) {
+	if t.TTL == nil {
+		return "", 0, 0
+	}
+	return t.TTL.Strategy, t.TTL.Minutes, micros(t.TTL.ExpiresAt)
+}
+
+// rearm starts a keep_latest TTL anew: the state has changed.
+func (t *thread) rearm(now time.Time) {
+	if t.TTL != nil && t.TTL.Strategy == agent.TTLKeepLatest {
+		t.TTL = t.TTL.From(now)
+	}
+}
+
+const insertThread = `INSERT INTO threads (` + threadColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func addThread(c Conn, t thread) error {
+	strategy, minutes, expires := t.ttl()
 	_, err := c.Exec(insertThread, t.ID, object(t.Metadata), object(t.Config), t.Status, t.Base, t.Language, micros(t.CreatedAt), micros(t.UpdatedAt),
-		micros(t.StateUpdatedAt), failure(t.Error), object(t.Interrupts), text(t.Values), text(t.State))
+		micros(t.StateUpdatedAt), failure(t.Error), object(t.Interrupts), text(t.Values), text(t.State), strategy, minutes, expires)
 	return err
 }
 
 const updateThread = `
 UPDATE threads SET metadata = ?, config = ?, status = ?, base = ?, language = ?, updated_at = ?, state_updated_at = ?, error = ?,
-  interrupts = ?, vals = ?, state = ? WHERE id = ?`
+  interrupts = ?, vals = ?, state = ?, ttl_strategy = ?, ttl_minutes = ?, expires_at = ? WHERE id = ?`
 
 func saveThread(c Conn, t thread) error {
+	strategy, minutes, expires := t.ttl()
 	_, err := c.Exec(updateThread, object(t.Metadata), object(t.Config), t.Status, t.Base, t.Language, micros(t.UpdatedAt), micros(t.StateUpdatedAt),
-		failure(t.Error), object(t.Interrupts), text(t.Values), text(t.State), t.ID)
+		failure(t.Error), object(t.Interrupts), text(t.Values), text(t.State), strategy, minutes, expires, t.ID)
 	return err
 }
 
 // CreateThread inserts a thread.
 func (a *Agent) CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error) {
 	return write(ctx, a.engine, func(c Conn) (agent.Thread, error) {
-		found, ok, err := one(c, scanThread, selectThread, t.ID)
+		found, ok, err := standing(c, t.ID, t.CreatedAt)
 		if err != nil || ok && reuse {
 			return found.Thread, err
 		}
@@ -89,6 +122,22 @@ func (a *Agent) CreateThread(ctx context.Context, t agent.Thread, reuse bool) (a
 		row := newThread(t)
 		return row.Thread, addThread(c, row)
 	})
+}
+
+// standing returns the thread that goes by an id, if there is one. What is left of an expired one makes room.
+func standing(c Conn, id string, now time.Time) (t thread, ok bool, err error) {
+	t, ok, err = one(c, scanThread, selectThread, id)
+	if err != nil || !ok || !t.Expired(now) {
+		return t, ok, err
+	}
+	running, err := hasRuns(c, id, `status = 'running'`)
+	if err == nil && running {
+		err = slipway.Errorf(slipway.CodeConflict, "Thread %s has expired and its last run is being stopped; try again shortly", id)
+	}
+	if err != nil {
+		return t, false, err
+	}
+	return thread{}, false, dropThread(c, id)
 }
 
 // newThread fills in what a new thread must have.
@@ -120,6 +169,9 @@ func (a *Agent) threadsWhere(q agent.ThreadQuery) *where {
 	}
 	if q.Metadata != nil {
 		w.and(a.dialect.Contains("metadata"), string(q.Metadata))
+	}
+	if !q.Now.IsZero() {
+		w.and("(ttl_strategy <> 'delete' OR expires_at > ?)", micros(q.Now))
 	}
 	if q.Values != nil {
 		w.and(a.dialect.Contains("vals"), string(q.Values))
@@ -169,14 +221,17 @@ func merge(base, over json.RawMessage) (json.RawMessage, error) {
 }
 
 // PatchThread merges metadata shallowly.
-func (a *Agent) PatchThread(ctx context.Context, id string, metadata json.RawMessage, now time.Time) (agent.Thread, error) {
+func (a *Agent) PatchThread(ctx context.Context, id string, metadata json.RawMessage, ttl *agent.TTL, now time.Time) (agent.Thread, error) {
 	return write(ctx, a.engine, func(c Conn) (agent.Thread, error) {
-		t, err := getThread(c, id)
+		t, err := getLive(c, id, now)
 		if err != nil {
 			return t.Thread, err
 		}
 		if t.Metadata, err = merge(t.Metadata, metadata); err != nil {
 			return t.Thread, err
+		}
+		if ttl != nil {
+			t.TTL = ttl.From(now)
 		}
 		t.UpdatedAt = now
 		return t.Thread, saveThread(c, t)
@@ -220,9 +275,12 @@ func dropThread(c Conn, id string) error {
 // CopyThread copies a thread with its complete checkpoint chain to a new id.
 func (a *Agent) CopyThread(ctx context.Context, id, newID string, now time.Time) (agent.Thread, error) {
 	return write(ctx, a.engine, func(c Conn) (agent.Thread, error) {
-		t, err := getThread(c, id)
+		t, err := getLive(c, id, now)
 		if err != nil {
 			return t.Thread, err
+		}
+		if t.TTL != nil {
+			t.TTL = t.TTL.From(now)
 		}
 		t.ID, t.CreatedAt, t.UpdatedAt, t.Status = newID, now, now, t.Base
 		if t.State, err = readdress(t.State, id, newID); err != nil {
@@ -260,7 +318,7 @@ func readdress(state json.RawMessage, from, to string) (json.RawMessage, error) 
 // PutState stores the snapshot of a state update and recomputes the thread's row.
 func (a *Agent) PutState(ctx context.Context, threadID, graphID string, s agent.Snapshot, now time.Time) (agent.Thread, error) {
 	return write(ctx, a.engine, func(c Conn) (agent.Thread, error) {
-		t, err := getThread(c, threadID)
+		t, err := getLive(c, threadID, now)
 		if err != nil {
 			return t.Thread, err
 		}
@@ -278,6 +336,7 @@ func (a *Agent) PutState(ctx context.Context, threadID, graphID string, s agent.
 			return t.Thread, err
 		}
 		t.Error, t.Status, t.UpdatedAt = nil, t.Base, now
+		t.rearm(now)
 		return t.Thread, saveThread(c, t)
 	})
 }

@@ -21,7 +21,7 @@ func RunAgent(t *testing.T, open func(t *testing.T) agent.Store) {
 	for name, test := range map[string]func(t *testing.T, s agent.Store){
 		"threads": threads, "lifecycle": lifecycle, "reject race": rejectRace, "strategies": strategies, "fence": fence,
 		"rollback": rollback, "requeue": requeue, "claim order": claimOrder, "checkpoints": checkpoints, "deltas": deltas, "frames": frames,
-		"items": items, "assistants": assistants, "assistant versions": assistantVersions, "system assistants": systemAssistants,
+		"items": items, "assistants": assistants, "assistant versions": assistantVersions, "system assistants": systemAssistants, "thread ttl": threadTTL, "item ttl": itemTTL,
 		"temporary": temporary, "group isolation": isolation, "instances": instances,
 		"order of writes": orderOfWrites, "admit all": admitAll, "patch state": patchState, "temporary frames": temporaryFrames, "graph of state": graphOfState,
 	} {
@@ -112,7 +112,7 @@ func threads(t *testing.T, s agent.Store) {
 		must(t, err)
 		equal(t, filter, n, want)
 	}
-	patched, err := s.PatchThread(ctx, "t", raw(`{"k":"w"}`), startTime().Add(time.Second))
+	patched, err := s.PatchThread(ctx, "t", raw(`{"k":"w"}`), nil, startTime().Add(time.Second))
 	must(t, err)
 	equal(t, "patched", string(patched.Metadata), `{"a":{"b":[1,2]},"k":"w"}`)
 	_, err = s.PutState(ctx, "t", "g", *snapshot(7, `["n"]`), startTime())

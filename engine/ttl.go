@@ -1,0 +1,59 @@
+package engine
+
+import (
+	"context"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+)
+
+// sweepBatch is how many expired threads are looked up at once.
+const sweepBatch = 100
+
+// sweepThreads carries out TTLs that are over, at most Config.SweepLimit of them (reference 17.7). Other instances may be
+// at it too: each step is idempotent.
+func (e *Engine) sweepThreads(ctx context.Context) error {
+	for left := e.cfg.SweepLimit; left > 0; left -= sweepBatch {
+		due, err := e.store.DueThreads(ctx, e.clock(), min(left, sweepBatch))
+		if err != nil {
+			return err
+		}
+		for _, t := range due {
+			if err := e.expire(ctx, t); err != nil {
+				return err
+			}
+		}
+		if len(due) < sweepBatch {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (e *Engine) expire(ctx context.Context, t agent.Thread) error {
+	if t.TTL.Strategy == agent.TTLKeepLatest {
+		return e.store.KeepLatest(ctx, t.ID, e.clock())
+	}
+	err := e.dropThread(ctx, t.ID, "thread expired")
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return nil
+	}
+	return err
+}
+
+// every calls fn at a slow pace until ctx ends; what fails is logged and tried again the next time.
+func (e *Engine) every(ctx context.Context, pause time.Duration, failed string, fn func(context.Context) error) {
+	tick := time.NewTicker(pause)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := fn(ctx); err != nil && ctx.Err() == nil {
+			e.log.Error(failed, "error", err)
+		}
+	}
+}
