@@ -32,12 +32,15 @@ type BuildJob struct {
 	Source         Source
 	RepoURL        string // githost
 	RepoRef        string // githost: branch, or refs/tags/…; "" = the default branch
-	CommitSHA      string // githost: set = exactly this commit (a replay)
+	CommitSHA      string // githost: set = exactly this commit (a replay, or a push)
 	TarballDigest  string // internal_source: key in the blob store
 	TemplateID     string // internal_template
 	ConfigPath     string // of the graph configuration inside the source; "" = agentgraph.json, else langgraph.json
 	InstallCommand string
 	BuildCommand   string
+
+	// Clone is what the repository is fetched with; zero = nothing but what the builder's own account has.
+	Clone CloneCredentials
 
 	// Redact lists the deployment's secret values; they are removed from the build log. Builds never receive them.
 	Redact []string

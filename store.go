@@ -51,6 +51,7 @@ type Tx interface {
 	APIKeyByHash(hash string) (APIKey, error)
 
 	TracingProjectRecords
+	IntegrationRecords
 
 	AppendAudit(e AuditEntry) error
 }
@@ -64,6 +65,7 @@ type DeploymentQuery struct {
 	IDs          []string // empty = any
 	ImageVersion string   // "" = any
 	Type         string   // source_config.deployment_type; "" = any
+	Integration  string   // source_config.integration_id; "" = any
 	Limit        int      // 0 = no bound, for executors
 	Offset       int
 }

@@ -30,6 +30,10 @@ type state struct {
 	keys        map[string]slipway.APIKey
 	projects    map[string]slipway.TracingProject
 	audit       []slipway.AuditEntry
+
+	integrations map[string]slipway.Integration
+	deliveries   map[[2]string]time.Time // by integration and key
+	notes        map[string]slipway.StatusNote
 }
 
 var _ slipway.Store = (*Store)(nil)
@@ -39,7 +43,8 @@ func NewStore() *Store {
 	return &Store{state: state{
 		deployments: map[string]slipway.Deployment{}, revisions: map[string]slipway.Revision{}, sets: map[string]slipway.SecretSet{},
 		uploads: map[string]slipway.Upload{}, tenants: map[string]slipway.Tenant{}, keys: map[string]slipway.APIKey{},
-		projects: map[string]slipway.TracingProject{},
+		projects: map[string]slipway.TracingProject{}, integrations: map[string]slipway.Integration{},
+		deliveries: map[[2]string]time.Time{}, notes: map[string]slipway.StatusNote{},
 	}}
 }
 
@@ -47,6 +52,7 @@ func (s state) clone() state {
 	return state{
 		maps.Clone(s.deployments), maps.Clone(s.revisions), slices.Clone(s.events), maps.Clone(s.sets), slices.Clone(s.logs),
 		maps.Clone(s.uploads), maps.Clone(s.tenants), maps.Clone(s.keys), maps.Clone(s.projects), slices.Clone(s.audit),
+		maps.Clone(s.integrations), maps.Clone(s.deliveries), maps.Clone(s.notes),
 	}
 }
 
@@ -142,16 +148,14 @@ func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error
 }
 
 func matches(q slipway.DeploymentQuery, d slipway.Deployment) bool {
-	kind := ""
-	if d.SourceConfig.DeploymentType != nil {
-		kind = *d.SourceConfig.DeploymentType
-	}
 	statuses := len(q.Statuses) == 0 && d.Status != slipway.DeploymentAwaitingDelete || slices.Contains(q.Statuses, string(d.Status))
 	return statuses && (q.TenantID == "" || q.TenantID == d.TenantID) && (q.Name == "" || q.Name == d.Name) &&
 		strings.Contains(strings.ToLower(d.Name), strings.ToLower(q.NameContains)) &&
 		(len(q.IDs) == 0 || slices.Contains(q.IDs, d.ID)) && (q.ImageVersion == "" || q.ImageVersion == d.ImageVersion) &&
-		(q.Type == "" || q.Type == kind)
+		(q.Type == "" || is(d.SourceConfig.DeploymentType, q.Type)) && (q.Integration == "" || is(d.SourceConfig.IntegrationID, q.Integration))
 }
+
+func is(value *string, want string) bool { return value != nil && *value == want }
 
 func cut[T any](all []T, limit, offset int) []T {
 	all = all[min(offset, len(all)):]
@@ -173,6 +177,7 @@ func (t *tx) PutDeployment(d slipway.Deployment) error {
 
 func (t *tx) PurgeDeployment(id string) error {
 	delete(t.deployments, id)
+	maps.DeleteFunc(t.notes, func(_ string, n slipway.StatusNote) bool { return t.revisions[n.RevisionID].DeploymentID == id })
 	maps.DeleteFunc(t.revisions, func(_ string, r slipway.Revision) bool { return r.DeploymentID == id })
 	maps.DeleteFunc(t.sets, func(_ string, s slipway.SecretSet) bool { return s.DeploymentID == id })
 	maps.DeleteFunc(t.uploads, func(_ string, u slipway.Upload) bool { return u.DeploymentID == id })

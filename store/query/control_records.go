@@ -40,7 +40,7 @@ func (t *tx) DeploymentByName(tenantID, name string) (slipway.Deployment, error)
 // Deployments lists deployments.
 func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error) {
 	w := &where{}
-	for column, value := range map[string]string{"tenant_id": q.TenantID, "name": q.Name, "image_version": q.ImageVersion, "type": q.Type} {
+	for column, value := range map[string]string{"tenant_id": q.TenantID, "name": q.Name, "image_version": q.ImageVersion, "type": q.Type, "integration_id": q.Integration} {
 		if value != "" {
 			w.and(column+" = ?", value)
 		}
@@ -63,20 +63,24 @@ func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error
 }
 
 const putDeployment = `
-INSERT INTO deployments (id, tenant_id, name, status, image_version, type, created_at, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO deployments (id, tenant_id, name, status, image_version, type, integration_id, created_at, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET status = excluded.status, name = excluded.name, image_version = excluded.image_version, type = excluded.type, doc = excluded.doc`
 
 // PutDeployment inserts or replaces a deployment.
 func (t *tx) PutDeployment(d slipway.Deployment) error {
-	kind := ""
-	if d.SourceConfig.DeploymentType != nil {
-		kind = *d.SourceConfig.DeploymentType
-	}
-	_, err := t.c.Exec(putDeployment, d.ID, d.TenantID, d.Name, d.Status, d.ImageVersion, kind, micros(d.CreatedAt), encode(d))
+	_, err := t.c.Exec(putDeployment, d.ID, d.TenantID, d.Name, d.Status, d.ImageVersion, orEmpty(d.SourceConfig.DeploymentType),
+		orEmpty(d.SourceConfig.IntegrationID), micros(d.CreatedAt), encode(d))
 	if t.taken(err, `SELECT 1 FROM deployments WHERE tenant_id = ? AND name = ? AND id <> ?`, d.TenantID, d.Name, d.ID) {
 		return slipway.Errorf(slipway.CodeConflict, "a deployment named %q exists already; choose another name", d.Name)
 	}
 	return err
+}
+
+func orEmpty(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
 }
 
 // taken says whether err comes from a record that the query finds; other broken rules are faults of ours.

@@ -123,7 +123,7 @@ func prepare(db *sql.DB, path, kind string) error {
 	if err != nil {
 		return err
 	}
-	p, err := goose.NewProvider(goose.DialectSQLite3, db, folder)
+	p, err := goose.NewProvider(goose.DialectSQLite3, db, folder, goose.WithAllowOutofOrder(true))
 	if err != nil {
 		return err
 	}
