@@ -50,6 +50,13 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	return mux
 }
 
+// The security schemes of control-plane reference 1; OpenAPI allows no space in such a name.
+const (
+	apiKeyScheme = "API-Key"
+	tenantScheme = "Tenant-ID"
+	bearerScheme = "Bearer-Auth"
+)
+
 func humaConfig() huma.Config {
 	c := huma.DefaultConfig("slipway control service", "0.1.0")
 	c.OpenAPIPath, c.DocsPath, c.SchemasPath, c.CreateHooks = "", "", "", nil
@@ -58,9 +65,9 @@ func humaConfig() huma.Config {
 	c.AllowAdditionalPropertiesByDefault = true
 	c.FieldsOptionalByDefault = true
 	c.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
-		"API Key":     {Type: "apiKey", In: "header", Name: "X-Api-Key"},
-		"Tenant ID":   {Type: "apiKey", In: "header", Name: "X-Tenant-Id"},
-		"Bearer Auth": {Type: "http", Scheme: "bearer"},
+		apiKeyScheme: {Type: "apiKey", In: "header", Name: "X-Api-Key", Description: "API Key: a key of one tenant or of the organisation"},
+		tenantScheme: {Type: "apiKey", In: "header", Name: "X-Tenant-Id", Description: "Tenant ID: selects the tenant of an organisation-wide credential"},
+		bearerScheme: {Type: "http", Scheme: "bearer", Description: "Bearer Auth: a JWT or an opaque token"},
 	}
 	return c
 }
@@ -100,7 +107,7 @@ func operation(id, method, path, summary string, codes ...int) huma.Operation {
 	return huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: maxBody,
 		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity}, codes...),
-		Security: []map[string][]string{{"API Key": {}}, {"Tenant ID": {}}, {"Bearer Auth": {}}},
+		Security: []map[string][]string{{apiKeyScheme: {}}, {tenantScheme: {}}, {bearerScheme: {}}},
 	}
 }
 

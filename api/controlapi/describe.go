@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"regexp"
+	"slices"
 	"sort"
 	"strings"
 
@@ -28,11 +30,20 @@ func describe(api *huma.OpenAPI) []byte {
 	for name, schema := range errorSchemas() {
 		schemas[name] = schema
 	}
-	for _, schema := range schemas {
+	for name, schema := range schemas {
+		requireParts(name, schema.(map[string]any))
 		nullable(schema.(map[string]any))
+		explain(name, schema.(map[string]any))
 	}
-	eachOperation(doc, func(_, _ string, op map[string]any) {
+	withoutAdditional(doc)
+	doc["servers"] = []any{map[string]any{"url": "/", "description": "the installation that serves this description"}}
+	eachOperation(doc, func(_, path string, op map[string]any) {
 		errorAnswers(op)
+		op["tags"] = []any{subject(path)}
+		explainParameters(op)
+		if op["security"] == nil {
+			op["security"] = []any{} // open to everyone, said in so many words
+		}
 		if id := op["operationId"]; id == "create_deployment" || id == "patch_deployment" {
 			op["requestBody"].(map[string]any)["required"] = true // the framework would answer 400 to its absence, not 422
 		}
@@ -45,39 +56,106 @@ func describe(api *huma.OpenAPI) []byte {
 }
 
 func errorSchemas() map[string]any {
-	text := map[string]any{"type": "string"}
-	part := map[string]any{"anyOf": []any{text, map[string]any{"type": "integer"}}}
-	detail := map[string]any{
-		"type": "object", "required": []any{"loc", "msg", "type"},
-		"properties": map[string]any{"loc": map[string]any{"type": "array", "items": part}, "msg": text, "type": text},
-	}
+	text := func(doc string) map[string]any { return map[string]any{"type": "string", "description": doc} }
+	part := map[string]any{"anyOf": []any{map[string]any{"type": "string"}, map[string]any{"type": "integer"}}}
 	return map[string]any{
-		"Error": map[string]any{"type": "object", "required": []any{"detail"}, "properties": map[string]any{"detail": text}},
+		"Error": map[string]any{
+			"type": "object", "required": []any{"detail"},
+			"properties": map[string]any{"detail": text("one sentence that says what went wrong and what to do")},
+		},
+		"ValidationProblem": map[string]any{
+			"type": "object", "required": []any{"loc", "msg", "type"},
+			"properties": map[string]any{
+				"loc":  map[string]any{"type": "array", "items": part, "description": "the way to the field: body, query or path first"},
+				"msg":  text("what is wrong, with the value and the remedy"),
+				"type": text("a stable word for the kind of problem"),
+			},
+		},
 		"HTTPValidationError": map[string]any{
 			"type": "object", "required": []any{"detail"},
-			"properties": map[string]any{"detail": map[string]any{"type": "array", "items": detail}},
+			"properties": map[string]any{"detail": map[string]any{
+				"type": "array", "items": map[string]any{"$ref": "#/components/schemas/ValidationProblem"}, "description": "everything that is wrong with the request",
+			}},
 		},
 	}
 }
 
-// nullable makes every optional property that refers to another schema, or is an enumeration, accept null too.
+// parts says what an element of a resource spec cannot do without; the ground checks it with better words than a schema has.
+var parts = map[string][]any{
+	"Container": {"name", "image"}, "EnvVar": {"name"}, "LocalObjectReference": {"name"}, "Volume": {"name"}, "VolumeMount": {"name", "mountPath"},
+}
+
+func requireParts(name string, schema map[string]any) {
+	if required, ok := parts[name]; ok {
+		schema["required"] = required
+	}
+}
+
+// nullable makes every optional property accept null too: null counts as absent everywhere (control-plane reference 3).
 func nullable(schema map[string]any) {
-	properties, _ := schema["properties"].(map[string]any)
 	required := map[any]bool{}
 	list, _ := schema["required"].([]any)
 	for _, name := range list {
 		required[name] = true
 	}
+	properties, _ := schema["properties"].(map[string]any)
 	for name, property := range properties {
-		if enum, ok := property.(map[string]any)["enum"].([]any); ok && !required[name] {
-			property.(map[string]any)["enum"] = append(enum, nil)
-		}
-		ref, ok := property.(map[string]any)["$ref"]
-		if ok && !required[name] {
-			properties[name] = map[string]any{"anyOf": []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}}
+		if !required[name] {
+			properties[name] = orNothing(property.(map[string]any))
 		}
 	}
 }
+
+// orNothing is a property that may be null. One without any type is an object of the cluster's own making.
+func orNothing(property map[string]any) map[string]any {
+	if ref, ok := property["$ref"]; ok {
+		return map[string]any{"anyOf": []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}}
+	}
+	if enum, ok := property["enum"].([]any); ok && !slices.Contains(enum, nil) {
+		property["enum"] = append(enum, nil)
+	}
+	switch kind := property["type"].(type) {
+	case string:
+		property["type"] = []any{kind, "null"}
+	case nil:
+		if property["anyOf"] == nil {
+			property["type"] = []any{"object", "null"}
+		}
+	}
+	return property
+}
+
+// withoutAdditional takes out that unknown properties are allowed: they are unless it is said otherwise, and generated
+// clients check the spelling of the known ones only where it is not said.
+func withoutAdditional(node any) {
+	switch node := node.(type) {
+	case map[string]any:
+		if node["additionalProperties"] == true {
+			delete(node, "additionalProperties")
+		}
+		for _, child := range node {
+			withoutAdditional(child)
+		}
+	case []any:
+		for _, child := range node {
+			withoutAdditional(child)
+		}
+	}
+}
+
+// subject groups operations by what they are about: the first word of the path behind the version.
+func subject(path string) string {
+	words := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	if len(words) > 1 && versionForm.MatchString(words[0]) {
+		words = words[1:]
+	}
+	if len(words) == 1 && !strings.HasSuffix(words[0], "s") {
+		return "service"
+	}
+	return words[0]
+}
+
+var versionForm = regexp.MustCompile(`^v[0-9]+$`)
 
 func eachOperation(doc map[string]any, fn func(method, path string, op map[string]any)) {
 	for path, item := range doc["paths"].(map[string]any) {

@@ -106,13 +106,13 @@ type Revision struct {
 	Status               string               `json:"status" required:"true" enum:"CREATING,QUEUED,AWAITING_BUILD,BUILDING,AWAITING_DEPLOY,DEPLOYING,DEPLOYED,CREATE_FAILED,BUILD_FAILED,DEPLOY_FAILED,SKIPPED,INTERRUPTED,UNKNOWN"`
 	Source               string               `json:"source" required:"true" enum:"githost,external_container,internal_container,internal_source,internal_template"`
 	SourceRevisionConfig SourceRevisionConfig `json:"source_revision_config" required:"true"`
-	DeploymentID         string               `json:"deployment_id" format:"uuid"`
-	StatusReason         *string              `json:"status_reason"`
-	StatusMessage        *string              `json:"status_message"`
-	SourceConfig         SourceConfig         `json:"source_config"`
-	ArtifactDigest       *string              `json:"artifact_digest"`
-	ReplayOf             *string              `json:"replay_of" format:"uuid"`
-	CreatedBy            string               `json:"created_by"`
+	DeploymentID         string               `json:"deployment_id" required:"true" format:"uuid"`
+	StatusReason         *string              `json:"status_reason" required:"true"`
+	StatusMessage        *string              `json:"status_message" required:"true"`
+	SourceConfig         SourceConfig         `json:"source_config" required:"true"`
+	ArtifactDigest       *string              `json:"artifact_digest" required:"true"`
+	ReplayOf             *string              `json:"replay_of" required:"true" format:"uuid"`
+	CreatedBy            string               `json:"created_by" required:"true"`
 }
 
 // RevisionsList is one page of revisions; offset is that of the next page.
@@ -123,9 +123,9 @@ type RevisionsList struct {
 
 // RevisionEvent is one step of a revision's life.
 type RevisionEvent struct {
-	Seq    int64     `json:"seq"`
-	Status string    `json:"status" required:"true"`
-	Reason *string   `json:"reason"`
+	Seq    int64     `json:"seq" required:"true"`
+	Status string    `json:"status" required:"true" enum:"CREATING,QUEUED,AWAITING_BUILD,BUILDING,AWAITING_DEPLOY,DEPLOYING,DEPLOYED,CREATE_FAILED,BUILD_FAILED,DEPLOY_FAILED,SKIPPED,INTERRUPTED,UNKNOWN"`
+	Reason *string   `json:"reason" required:"true"`
 	At     time.Time `json:"at" required:"true"`
 }
 

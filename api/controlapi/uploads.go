@@ -58,10 +58,10 @@ func uploadOperation() *huma.Operation {
 			{Name: "signature", In: "query", Required: true, Schema: text},
 		},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
-			"application/gzip": {Schema: &huma.Schema{Type: "string", Format: "binary"}},
+			"application/octet-stream": {Schema: &huma.Schema{Type: "string", Format: "binary"}}, // and any other; what counts is the content
 		}},
 		Responses: map[string]*huma.Response{
-			"200": {Description: "Stored"}, "400": {Description: "No gzip archive"}, "403": {Description: "Not signed, or expired"},
+			"200": {Description: "Stored"}, "400": {Description: "No gzip archive"}, "403": {Description: "Not signed, or expired"}, "404": {Description: "Nobody asked for this address"},
 			"409": {Description: "Used before"}, "413": {Description: "Larger than 209715200 bytes"},
 		},
 	}
