@@ -38,7 +38,7 @@ var house = []group{
 	{
 		name: "adapters",
 		rooms: []string{
-			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway",
+			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "schedule",
 			"workers", "templates",
 		},
 		imports: []string{"ground"},
@@ -48,6 +48,7 @@ var house = []group{
 			"runtime":   {"golang.org/x/sys"},
 			"worker":    {"golang.org/x/sys"},
 			"bus":       {"golang.org/x/sys"},
+			"schedule":  {"github.com/netresearch/go-cron"},
 			"toolchain": {"github.com/BurntSushi/toml", "golang.org/x/sys"},
 		},
 	},

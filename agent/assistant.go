@@ -64,6 +64,6 @@ type AssistantStore interface {
 	// SetLatestVersion makes an earlier version the current one, with everything that is versioned. CodeNotFound
 	// "Assistant not found" also for a version that does not exist.
 	SetLatestVersion(ctx context.Context, id string, version int, now time.Time) (Assistant, error)
-	// DeleteAssistant removes it with all its versions.
+	// DeleteAssistant removes it with all its versions and crons.
 	DeleteAssistant(ctx context.Context, id string) error
 }

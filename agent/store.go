@@ -28,6 +28,7 @@ type Fence struct {
 // store/storetest. Missing threads and runs are CodeNotFound with the texts of the reference (section 1).
 type Store interface {
 	AssistantStore
+	CronStore
 
 	// CreateThread inserts a thread. If it exists: CodeConflict, or with reuse the stored one.
 	CreateThread(ctx context.Context, t Thread, reuse bool) (Thread, error)

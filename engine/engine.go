@@ -24,6 +24,7 @@ type Config struct {
 	RescueEvery time.Duration // how often runs of dead instances and expired frames are looked for (15 s)
 	ThreadTTL   *agent.TTL    // checkpointer.ttl of the configuration: what a thread without one of its own gets; nil = none
 	Items       agent.ItemRules
+	NextDate    NextDate      // evaluates cron schedules
 	SweepEvery  time.Duration // checkpointer.ttl.sweep_interval_minutes: how often expired threads are removed (5 min)
 	ItemsEvery  time.Duration // store.ttl.sweep_interval_minutes: how often expired items are removed (5 min)
 	SweepLimit  int           // checkpointer.ttl.sweep_limit: how many at most each time (10 000)
@@ -63,14 +64,15 @@ type Engine struct {
 	draining bool
 	left     bool // drained: nobody can be told anything here any more
 
-	kick    chan struct{}   // wakes the dispatcher
-	life    context.Context // of the loops; set by Start
-	stop    context.CancelFunc
-	loops   sync.WaitGroup
-	running sync.WaitGroup // executions until they are settled
-	frameID idClock
-	unhook  []func()
-	release func() error
+	kick     chan struct{}   // wakes the dispatcher
+	cronKick chan struct{}   // wakes the loop of the crons
+	life     context.Context // of the loops; set by Start
+	stop     context.CancelFunc
+	loops    sync.WaitGroup
+	running  sync.WaitGroup // executions until they are settled
+	frameID  idClock
+	unhook   []func()
+	release  func() error
 }
 
 // New makes an engine; Start brings it to life.
@@ -78,7 +80,7 @@ func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, cl
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
 		pool: map[string]*seat{}, failures: map[string]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
-		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{}, kick: make(chan struct{}, 1),
+		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{}, kick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1),
 	}
 }
 
@@ -124,6 +126,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		return err
 	}
 	e.loops.Go(func() { e.dispatch(e.life) })
+	e.loops.Go(func() { e.fireCrons(e.life) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "rescue failed", e.rescue) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "dropping expired stream frames failed", e.dropFrames) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.ItemsEvery, "dropping expired items failed", e.dropItems) })

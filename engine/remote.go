@@ -19,6 +19,7 @@ const (
 	topicHello     = "hello"     // an instance has come: tell it what is watched, and watch it
 	topicHere      = "here"      // an instance that was there before answers a hello
 	topicAssistant = "assistant" // a system assistant was changed
+	topicCrons     = "crons"     // the dates of crons have changed
 	topicFrames    = "frames/"
 )
 
@@ -53,6 +54,7 @@ func (e *Engine) listen() {
 	on(topicJoin, e.heardJoin)
 	on(topicEnd, e.heardEnd)
 	on(topicAssistant, func(n note) { e.system.drop(n.AssistantID) })
+	on(topicCrons, func(note) { e.wakeCrons() })
 	on(topicHello, func(n note) {
 		e.say(topicHere, note{})
 		e.repeatJoins()

@@ -137,11 +137,7 @@ func (e *Engine) settleEnded(r agent.Run) {
 }
 
 func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, error) {
-	a, err := e.Assistant(ctx, r.AssistantID)
-	if slipway.ErrorCode(err) == slipway.CodeNotFound {
-		return agent.Admission{}, slipway.Errorf(slipway.CodeNotFound,
-			"No assistant found for %q. Make sure the assistant ID is for a valid assistant or a valid graph ID.", r.AssistantID)
-	}
+	a, err := e.namedAssistant(ctx, r.AssistantID)
 	if err != nil {
 		return agent.Admission{}, err
 	}
@@ -150,6 +146,16 @@ func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, 
 		return agent.Admission{}, err
 	}
 	return e.makeAdmission(r, a, thread), nil
+}
+
+// namedAssistant returns the assistant that a run or a cron names.
+func (e *Engine) namedAssistant(ctx context.Context, id string) (agent.Assistant, error) {
+	a, err := e.Assistant(ctx, id)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		err = slipway.Errorf(slipway.CodeNotFound,
+			"No assistant found for %q. Make sure the assistant ID is for a valid assistant or a valid graph ID.", id)
+	}
+	return a, err
 }
 
 // threadFor reads the thread whose settings the run inherits; one that is to be made is empty.

@@ -56,6 +56,13 @@ type Engine interface {
 	Cancel(ctx context.Context, threadID, runID string, action agent.CancelAction, reason string, wait bool) error
 	CancelMany(ctx context.Context, s engine.CancelSelection, action agent.CancelAction, reason string) error
 
+	CreateCron(ctx context.Context, c agent.Cron, run engine.RunRequest) (agent.Cron, error)
+	Cron(ctx context.Context, id string) (agent.Cron, error)
+	Crons(ctx context.Context, q agent.CronQuery) ([]agent.Cron, error)
+	CountCrons(ctx context.Context, q agent.CronQuery) (int, error)
+	ChangeCron(ctx context.Context, id string, change func(agent.Cron) (agent.Cron, engine.RunRequest, error)) (agent.Cron, error)
+	DeleteCron(ctx context.Context, id string) error
+
 	StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error)
 }
 
@@ -161,8 +168,9 @@ func (a *API) routes() {
 		a.handle("POST "+base, a.createRun)
 		a.handle("POST "+base+"/stream", a.streamRun)
 		a.handle("POST "+base+"/wait", a.waitRun)
-		a.handle("GET "+base+"/{run_id}/stream", a.joinStream)
 	}
+	a.handle("GET /threads/{thread_id}/runs/{run_id}/stream", a.joinStream)
+	a.handle("GET /runs/{first}/{second}", a.getStatelessOrCron)
 	a.handle("POST /runs/batch", a.createRuns)
 	a.handle("POST /runs/cancel", a.cancelRuns)
 	a.handle("GET /threads/{thread_id}/runs", a.listRuns)
@@ -170,6 +178,13 @@ func (a *API) routes() {
 	a.handle("DELETE /threads/{thread_id}/runs/{run_id}", a.deleteRun)
 	a.handle("GET /threads/{thread_id}/runs/{run_id}/join", a.joinRun)
 	a.handle("POST /threads/{thread_id}/runs/{run_id}/cancel", a.cancelRun)
+
+	a.handle("POST /runs/crons", a.createCron)
+	a.handle("POST /threads/{thread_id}/runs/crons", a.createCron)
+	a.handle("POST /runs/crons/search", a.searchCrons)
+	a.handle("POST /runs/crons/count", a.countCrons)
+	a.handle("PATCH /runs/crons/{cron_id}", a.patchCron)
+	a.handle("DELETE /runs/crons/{cron_id}", a.deleteCron)
 
 	a.handle("PUT /store/items", a.putItem)
 	a.handle("GET /store/items", a.getItem)

@@ -26,6 +26,7 @@ import (
 	"github.com/slipway-dev/slipway/api/agentapi"
 	"github.com/slipway-dev/slipway/bus/local"
 	"github.com/slipway-dev/slipway/engine"
+	"github.com/slipway-dev/slipway/schedule"
 	"github.com/slipway-dev/slipway/store/sqlite"
 	workerfake "github.com/slipway-dev/slipway/worker/fake"
 )
@@ -50,7 +51,7 @@ func newRealServer(t *testing.T, graphs map[string]workerfake.Graph) realServer 
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg := engine.Config{Instance: "a", Graphs: map[string]engine.Graph{}, DrainGrace: time.Millisecond}
+	cfg := engine.Config{Instance: "a", Graphs: map[string]engine.Graph{}, DrainGrace: time.Millisecond, NextDate: schedule.Next}
 	for id := range graphs {
 		cfg.Graphs[id] = engine.Graph{Language: slipway.Node}
 	}
@@ -132,6 +133,10 @@ func routes() []route {
 		{"PATCH", "/assistants/%t", `{"graph_id":"agent","context":{"a":1},"metadata":{"b":1},"name":"m","description":"e"}`},
 		{"POST", "/assistants/%t/versions", `{"metadata":{"a":1},"limit":2,"offset":0}`}, {"POST", "/assistants/%t/latest?version=1", `{"version":1}`},
 		{"DELETE", "/assistants/%t?delete_threads=false", ""}, {"POST", "/assistants/count", `{"name":"%"}`}, {"GET", "/assistants/agent", ""},
+		{"POST", "/runs/crons", `{"schedule":"* * * * *","timezone":"UTC","end_time":"2030-01-01T00:00:00Z","enabled":false,"on_run_completed":"keep",` + run[1:]},
+		{"POST", "/threads/%t/runs/crons", `{"schedule":"* * * * *",` + run[1:]}, {"POST", "/runs/crons/search", `{"assistant_id":"agent","thread_id":"%t","enabled":true,"metadata":{"a":1},"limit":2,"sort_by":"next_run_date","select":["cron_id"]}`},
+		{"POST", "/runs/crons/count", `{"metadata":{"a":1}}`}, {"GET", "/runs/crons/%r", ""}, {"PATCH", "/runs/crons/%r", `{"schedule":"* * * * *","metadata":{"b":1},"end_time":null}`},
+		{"DELETE", "/runs/crons/%r", ""},
 		{"PUT", "/store/items", `{"namespace":["a","b"],"key":"k","value":{"v":1},"ttl":5,"index":["$"]}`},
 		{"GET", "/store/items?namespace=a.b&key=k&refresh_ttl=true", ""}, {"DELETE", "/store/items", `{"namespace":["a","b"],"key":"k"}`},
 		{"POST", "/store/items/search", `{"namespace_prefix":["a"],"filter":{"v":{"$gt":0}},"limit":2,"offset":0,"query":"q","refresh_ttl":false}`},

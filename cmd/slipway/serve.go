@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/api/agentapi"
 	"github.com/slipway-dev/slipway/bus/local"
 	"github.com/slipway-dev/slipway/engine"
+	"github.com/slipway-dev/slipway/schedule"
 	"github.com/slipway-dev/slipway/store/sqlite"
 	"github.com/slipway-dev/slipway/worker/supervise"
 )
@@ -135,7 +136,7 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 	sweepEvery, sweepLimit := s.config.threadSweep()
 	return engine.Config{
 		ThreadTTL: s.config.threadTTL(), SweepEvery: sweepEvery, SweepLimit: sweepLimit,
-		Items: s.config.items(), ItemsEvery: s.config.itemSweep(),
+		NextDate: schedule.Next, Items: s.config.items(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
 		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs,
 	}

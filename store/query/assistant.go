@@ -254,6 +254,9 @@ func (a *Agent) DeleteAssistant(ctx context.Context, id string) error {
 		if _, err := getAssistant(c, selectAssistant, id); err != nil {
 			return err
 		}
+		if _, err := c.Exec(`DELETE FROM crons WHERE assistant_id = ?`, id); err != nil {
+			return err
+		}
 		_, err := c.Exec(`DELETE FROM assistants WHERE id = ?`, id)
 		return err
 	})

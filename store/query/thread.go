@@ -137,7 +137,7 @@ func standing(c Conn, id string, now time.Time) (t thread, ok bool, err error) {
 	if err != nil {
 		return t, false, err
 	}
-	return thread{}, false, dropThread(c, id)
+	return thread{}, false, eraseThread(c, id)
 }
 
 // newThread fills in what a new thread must have.
@@ -251,16 +251,23 @@ func (a *Agent) DeleteThread(ctx context.Context, id string) error {
 		if running {
 			return slipway.Errorf(slipway.CodeConflict, "Thread %s has a running run; cancel it first", id)
 		}
-		if _, err := c.Exec(`DELETE FROM frames WHERE thread_id = ?`, id); err != nil {
-			return err
-		}
-		return dropThread(c, id)
+		return eraseThread(c, id)
 	})
 }
 
 func hasRuns(c Conn, threadID, condition string) (bool, error) {
 	_, ok, err := one(c, scalar[int], `SELECT 1 FROM runs WHERE thread_id = ? AND `+condition+` LIMIT 1`, threadID)
 	return ok, err
+}
+
+// eraseThread removes a thread with everything that hangs on it.
+func eraseThread(c Conn, id string) error {
+	for _, statement := range []string{`DELETE FROM frames WHERE thread_id = ?`, `DELETE FROM crons WHERE thread_id = ?`} {
+		if _, err := c.Exec(statement, id); err != nil {
+			return err
+		}
+	}
+	return dropThread(c, id)
 }
 
 // dropThread removes a thread and its runs; their frames stay until they are dropped by age: the replay window of a temporary run outlives its row.
