@@ -106,6 +106,9 @@ func (w *work) read(context.Context) (err error) {
 	if w.result.EnvFile, err = checkFiles(w.app, w.at, w.config, w.job.BuildCommand == "" && w.job.InstallCommand == ""); err != nil {
 		return err
 	}
+	if w.config.Env.File != "" && w.result.EnvFile == nil {
+		w.log(fmt.Sprintf("%s: env names the file %q, which the source does not have: going on without it; set its variables as secrets", w.at, w.config.Env.File))
+	}
 	w.parts = append(w.parts, w.at)
 	return nil
 }

@@ -56,7 +56,7 @@ func readConfig(app, wanted string) (c graphconfig.Config, at string, err error)
 	return c, "", slipway.Errorf(slipway.CodeInvalid, "the source has no graph configuration %s: add it, or correct agentgraph_config_path%s", strings.Join(names, " or "), meant(app, names[0]))
 }
 
-// checkFiles checks that the files the configuration names exist and reads its .env file. The files that hold code are
+// checkFiles checks that the files the configuration names exist and reads its .env file; the result is nil without one. The files that hold code are
 // checked only where strict: an install or build command may still make them.
 func checkFiles(app, at string, c graphconfig.Config, strict bool) (map[string]string, error) {
 	root, err := os.OpenRoot(app)
@@ -81,8 +81,11 @@ func checkFiles(app, at string, c graphconfig.Config, strict bool) (map[string]s
 		return nil, nil
 	}
 	raw, err := root.ReadFile(path.Join(path.Dir(at), c.Env.File))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil // it is kept out of git and archives, and clients have made its variables secrets
+	}
 	if err != nil {
-		return nil, slipway.Errorf(slipway.CodeInvalid, "%s: env names the file %q, which the source does not have: add it or remove env", at, c.Env.File)
+		return nil, slipway.Errorf(slipway.CodeInvalid, "%s: env names the file %q, which cannot be read: make it a readable file below the source or remove env", at, c.Env.File)
 	}
 	values, err := graphconfig.ParseEnvFile(string(raw))
 	if err != nil {

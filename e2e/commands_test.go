@@ -45,6 +45,8 @@ func setup(env *testscript.Env) error {
 	env.Setenv("GRAPHS", shared.graphs)
 	env.Setenv("CLIENT_JS", shared.clientJS)
 	env.Setenv("CLIENT_PY", shared.clientPy)
+	env.Setenv("STOCK_JS", filepath.Join(shared.stockJS, "node_modules/.bin/langgraphjs"))
+	env.Setenv("STOCK_PY", filepath.Join(shared.stockPy, "venv/bin/langgraph"))
 	env.Setenv("PYTHON", filepath.Join(shared.clientPy, "venv/bin/python"))
 	env.Setenv("SLIPWAY_DATA_DIR", data)
 	env.Setenv("GIT_CONFIG_GLOBAL", "/dev/null")
@@ -101,6 +103,8 @@ func commands() map[string]func(*testscript.TestScript, bool, []string) {
 		"await":   await,
 		"kill9":   kill9,
 		"same":    same,
+		"apikey":  apiKey,
+		"exits":   exits,
 	}
 }
 
@@ -332,5 +336,30 @@ func same(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	if (args[0] == args[1]) == neg {
 		ts.Fatalf("%q and %q: equal is %v", args[0], args[1], args[0] == args[1])
+	}
+}
+
+// apiKey sets an environment variable to the installation's API key: apikey NAME
+func apiKey(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) != 1 {
+		ts.Fatalf("usage: apikey NAME")
+	}
+	ts.Setenv(args[0], credential(ts, "api_key"))
+}
+
+// exits runs a command that must end with the given exit code: exits CODE COMMAND [ARGS...]
+func exits(ts *testscript.TestScript, neg bool, args []string) {
+	if len(args) < 2 {
+		ts.Fatalf("usage: exits CODE COMMAND [ARGS...]")
+	}
+	err := ts.Exec(args[1], args[2:]...)
+	got := 0
+	if ended := (*exec.ExitError)(nil); errors.As(err, &ended) {
+		got = ended.ExitCode()
+	} else {
+		ts.Check(err)
+	}
+	if strconv.Itoa(got) != args[0] {
+		ts.Fatalf("%s exited with %d, want %s", args[1], got, args[0])
 	}
 }

@@ -18,6 +18,8 @@ type tools struct {
 	warm     string // a data directory whose layers and caches later installations start from
 	clientJS string // directory with node_modules of the JavaScript SDK
 	clientPy string // directory with a venv that holds the Python SDK
+	stockJS  string // directory with node_modules of the stock JavaScript command line
+	stockPy  string // directory with a venv that holds the stock Python command line
 	graphs   string // testdata/graphs
 }
 
@@ -43,18 +45,20 @@ func withTools(m *testing.M) (int, error) {
 	if err := command("..", "go", "build", "-o", filepath.Join(dir, "slipway"), "./cmd/slipway"); err != nil {
 		return 1, err
 	}
-	if shared.clientJS, err = installed("testdata/clients/js", "package-lock.json", func(into string) error {
-		return command(into, "npm", "ci", "--no-audit", "--no-fund")
-	}); err != nil {
-		return 1, err
-	}
-	if shared.clientPy, err = installed("testdata/clients/py", "requirements.txt", func(into string) error {
-		if err := command(into, "python3", "-m", "venv", "venv"); err != nil {
-			return err
+	for _, project := range []struct {
+		into *string
+		name string
+		lock string
+		make func(into string) error
+	}{
+		{&shared.clientJS, "js", "package-lock.json", npmInstall},
+		{&shared.clientPy, "py", "requirements.txt", pipInstall},
+		{&shared.stockJS, "cli-js", "package-lock.json", npmInstall},
+		{&shared.stockPy, "cli-py", "requirements.txt", pipInstall},
+	} {
+		if *project.into, err = installed("testdata/clients/"+project.name, project.lock, project.make); err != nil {
+			return 1, err
 		}
-		return command(into, "venv/bin/python", "-m", "pip", "install", "-q", "-r", "requirements.txt")
-	}); err != nil {
-		return 1, err
 	}
 	if shared.graphs, err = filepath.Abs("testdata/graphs"); err != nil {
 		return 1, err
@@ -63,6 +67,17 @@ func withTools(m *testing.M) (int, error) {
 		return 1, err
 	}
 	return m.Run(), nil
+}
+
+func npmInstall(into string) error {
+	return command(into, "npm", "ci", "--no-audit", "--no-fund")
+}
+
+func pipInstall(into string) error {
+	if err := command(into, "python3", "-m", "venv", "venv"); err != nil {
+		return err
+	}
+	return command(into, "venv/bin/python", "-m", "pip", "install", "-q", "-r", "requirements.txt")
 }
 
 // warmed returns a data directory, kept in the user's cache, in which the graphs of both languages were deployed once.
