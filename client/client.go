@@ -73,6 +73,19 @@ func (c *Client) OK(ctx context.Context) error {
 	return c.do(ctx, http.MethodGet, "/ok", nil, nil, nil)
 }
 
+// Info says what the server is.
+type Info struct {
+	Product string `json:"product"`
+	Version string `json:"version"`
+}
+
+// Info asks the server what it is; it needs no credential.
+func (c *Client) Info(ctx context.Context) (Info, error) {
+	var out Info
+	err := c.do(ctx, http.MethodGet, "/info", nil, nil, &out)
+	return out, err
+}
+
 // do sends one JSON request and decodes the answer into out, unless out is nil.
 func (c *Client) do(ctx context.Context, method, path string, query url.Values, in, out any) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)

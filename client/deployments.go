@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
+	"strings"
 	"time"
 )
 
@@ -17,21 +17,34 @@ type Deployment struct {
 	SourceConfig         SourceConfig         `json:"source_config"`
 	SourceRevisionConfig SourceRevisionConfig `json:"source_revision_config"`
 	Secrets              []Secret             `json:"secrets"`
+	SecretReferences     []SecretReference    `json:"secret_references"`
 	Status               string               `json:"status"`
 	LatestRevisionID     *string              `json:"latest_revision_id"`
 	ActiveRevisionID     *string              `json:"active_revision_id"`
+	ImageVersion         *string              `json:"image_version"`
 	CreatedAt            time.Time            `json:"created_at"`
 	UpdatedAt            time.Time            `json:"updated_at"`
 }
 
-// SourceConfig holds the fields of spec 2.2 that this client sends or shows; nil is null.
+// SourceConfig holds the fields of spec 2.2; nil is null.
 type SourceConfig struct {
-	RepoURL        *string `json:"repo_url,omitempty"`
-	BuildOnPush    *bool   `json:"build_on_push,omitempty"`
-	CustomURL      *string `json:"custom_url,omitempty"`
-	InstallCommand *string `json:"install_command,omitempty"`
-	BuildCommand   *string `json:"build_command,omitempty"`
-	TemplateID     *string `json:"template_id,omitempty"`
+	IntegrationID  *string         `json:"integration_id,omitempty"`
+	RepoURL        *string         `json:"repo_url,omitempty"`
+	DeploymentType *string         `json:"deployment_type,omitempty"`
+	BuildOnPush    *bool           `json:"build_on_push,omitempty"`
+	CustomURL      *string         `json:"custom_url,omitempty"`
+	ResourceSpec   *ResourceSpec   `json:"resource_spec,omitempty"`
+	ListenerID     *string         `json:"listener_id,omitempty"`
+	ListenerConfig *ListenerConfig `json:"listener_config,omitempty"`
+	InstallCommand *string         `json:"install_command,omitempty"`
+	BuildCommand   *string         `json:"build_command,omitempty"`
+	TemplateID     *string         `json:"template_id,omitempty"`
+	ImageDigest    *string         `json:"image_digest,omitempty"` // answered only: what image_uri stood for
+}
+
+// ListenerConfig says where a listener places a deployment (spec 2.2).
+type ListenerConfig struct {
+	ClusterNamespace *string `json:"cluster_namespace,omitempty"`
 }
 
 // SourceRevisionConfig holds the fields of spec 2.3; nil is null.
@@ -49,6 +62,13 @@ type Secret struct {
 	Value string `json:"value"`
 }
 
+// SecretReference fills an environment variable from a cluster secret (spec 2.5).
+type SecretReference struct {
+	Name       string `json:"name"`
+	SecretName string `json:"secret_name"`
+	SecretKey  string `json:"secret_key"`
+}
+
 // MaskedSecret is what the server shows instead of a secret's value. Sent back for an existing name it keeps the value.
 const MaskedSecret = "••••••••"
 
@@ -59,6 +79,7 @@ type DeploymentCreate struct {
 	SourceConfig         SourceConfig         `json:"source_config"`
 	SourceRevisionConfig SourceRevisionConfig `json:"source_revision_config"`
 	Secrets              []Secret             `json:"secrets"`
+	SecretReferences     []SecretReference    `json:"secret_references,omitempty"`
 }
 
 // DeploymentPatch is the body of PATCH /v2/deployments/{id}; nil fields stay as they are (spec 4.1).
@@ -67,6 +88,7 @@ type DeploymentPatch struct {
 	SourceConfig         *SourceConfig         `json:"source_config,omitempty"`
 	SourceRevisionConfig *SourceRevisionConfig `json:"source_revision_config,omitempty"`
 	Secrets              *[]Secret             `json:"secrets,omitempty"`
+	SecretReferences     *[]SecretReference    `json:"secret_references,omitempty"`
 }
 
 // CreateDeployment makes a deployment.
@@ -86,14 +108,43 @@ func (c *Client) Deployment(ctx context.Context, id string) (Deployment, error) 
 	return out, err
 }
 
+// DeploymentFilter selects deployments; what is empty selects nothing out (control-plane reference 2).
+type DeploymentFilter struct {
+	Name             string   // exactly
+	NameContains     string   // in any case; exact matches come first
+	Statuses         []string // AWAITING_DELETE lists what was deleted
+	IDs              []string
+	TagValueIDs      []string
+	ImageVersion     string
+	DeploymentType   string
+	RemoteReconciled *bool // whether a listener elsewhere looks after it
+	Limit, Offset    int   // 1..100; 0 = the server's own 20
+}
+
+func (f DeploymentFilter) query() url.Values {
+	q := url.Values{}
+	text(q, "name", f.Name)
+	text(q, "name_contains", f.NameContains)
+	text(q, "status", strings.Join(f.Statuses, ","))
+	text(q, "deployment_ids", strings.Join(f.IDs, ","))
+	text(q, "tag_value_ids", strings.Join(f.TagValueIDs, ","))
+	text(q, "image_version", f.ImageVersion)
+	text(q, "deployment_type", f.DeploymentType)
+	truth(q, "remote_reconciled", f.RemoteReconciled)
+	number(q, "limit", f.Limit)
+	number(q, "offset", f.Offset)
+	return q
+}
+
 // Deployments lists one page, newest first; next is the offset of the following page.
-func (c *Client) Deployments(ctx context.Context, limit, offset int) (page []Deployment, next int, err error) {
-	var out struct {
-		Resources []Deployment `json:"resources"`
-		Offset    int          `json:"offset"`
-	}
-	q := url.Values{"limit": {strconv.Itoa(limit)}, "offset": {strconv.Itoa(offset)}}
-	err = c.do(ctx, http.MethodGet, "/v2/deployments", q, nil, &out)
+func (c *Client) Deployments(ctx context.Context, limit, offset int) (list []Deployment, next int, err error) {
+	return c.FindDeployments(ctx, DeploymentFilter{Limit: limit, Offset: offset})
+}
+
+// FindDeployments lists one page of those that the filter selects; next is the offset of the following page.
+func (c *Client) FindDeployments(ctx context.Context, f DeploymentFilter) (list []Deployment, next int, err error) {
+	var out page[Deployment]
+	err = c.do(ctx, http.MethodGet, "/v2/deployments", f.query(), nil, &out)
 	return out.Resources, out.Offset, err
 }
 

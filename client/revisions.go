@@ -4,7 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
-	"strconv"
+	"strings"
 	"time"
 )
 
@@ -14,8 +14,13 @@ type Revision struct {
 	DeploymentID         string               `json:"deployment_id"`
 	Status               string               `json:"status"`
 	StatusReason         *string              `json:"status_reason"`
+	StatusMessage        *string              `json:"status_message"`
 	Source               string               `json:"source"`
+	SourceConfig         SourceConfig         `json:"source_config"`
 	SourceRevisionConfig SourceRevisionConfig `json:"source_revision_config"`
+	ArtifactDigest       *string              `json:"artifact_digest"`
+	ReplayOf             *string              `json:"replay_of"` // the revision whose blueprint it runs again
+	CreatedBy            string               `json:"created_by"`
 	CreatedAt            time.Time            `json:"created_at"`
 	UpdatedAt            time.Time            `json:"updated_at"`
 }
@@ -50,12 +55,58 @@ func (c *Client) Revision(ctx context.Context, deploymentID, id string) (Revisio
 
 // Revisions lists the newest revisions first.
 func (c *Client) Revisions(ctx context.Context, deploymentID string, limit int) ([]Revision, error) {
+	list, _, err := c.FindRevisions(ctx, deploymentID, RevisionFilter{Limit: limit})
+	return list, err
+}
+
+// RevisionFilter selects revisions of a deployment; what is empty selects nothing out.
+type RevisionFilter struct {
+	Statuses         []string
+	RemoteReconciled *bool
+	Limit, Offset    int // 1..100; 0 = the server's own 20
+}
+
+// FindRevisions lists one page, newest first; next is the offset of the following page.
+func (c *Client) FindRevisions(ctx context.Context, deploymentID string, f RevisionFilter) (list []Revision, next int, err error) {
+	q := url.Values{}
+	text(q, "status", strings.Join(f.Statuses, ","))
+	truth(q, "remote_reconciled", f.RemoteReconciled)
+	number(q, "limit", f.Limit)
+	number(q, "offset", f.Offset)
+	var out page[Revision]
+	err = c.do(ctx, http.MethodGet, revisionsPath(deploymentID), q, nil, &out)
+	return out.Resources, out.Offset, err
+}
+
+// CreateRevision makes a new revision; the fields are those of a patch, and none at all builds the same again.
+func (c *Client) CreateRevision(ctx context.Context, deploymentID string, in DeploymentPatch) (Revision, error) {
+	var out Revision
+	err := c.do(ctx, http.MethodPost, revisionsPath(deploymentID), nil, in, &out)
+	return out, err
+}
+
+// Interrupt stops a revision's build or rollout; the active revision goes on serving (control-plane reference 4).
+func (c *Client) Interrupt(ctx context.Context, deploymentID, id string) (Revision, error) {
+	var out Revision
+	err := c.do(ctx, http.MethodPost, revisionsPath(deploymentID)+"/"+url.PathEscape(id)+"/interruption", nil, nil, &out)
+	return out, err
+}
+
+// RevisionEvent is one step of a revision's life.
+type RevisionEvent struct {
+	Seq    int64     `json:"seq"`
+	Status string    `json:"status"`
+	Reason *string   `json:"reason"`
+	At     time.Time `json:"at"`
+}
+
+// RevisionEvents lists the steps of a revision's life, oldest first.
+func (c *Client) RevisionEvents(ctx context.Context, deploymentID, id string) ([]RevisionEvent, error) {
 	var out struct {
-		Resources []Revision `json:"resources"`
+		Events []RevisionEvent `json:"events"`
 	}
-	q := url.Values{"limit": {strconv.Itoa(limit)}}
-	err := c.do(ctx, http.MethodGet, revisionsPath(deploymentID), q, nil, &out)
-	return out.Resources, err
+	err := c.do(ctx, http.MethodGet, revisionsPath(deploymentID)+"/"+url.PathEscape(id)+"/events", nil, nil, &out)
+	return out.Events, err
 }
 
 // Redeploy makes a new revision from the blueprint of an old one.
@@ -63,53 +114,4 @@ func (c *Client) Redeploy(ctx context.Context, deploymentID, id string) (Deploym
 	var out Deployment
 	err := c.do(ctx, http.MethodPost, revisionsPath(deploymentID)+"/"+url.PathEscape(id)+"/redeploy", nil, nil, &out)
 	return out, err
-}
-
-// LogEntry is one log line.
-type LogEntry struct {
-	ID        string  `json:"id"`
-	Timestamp float64 `json:"timestamp"` // epoch milliseconds
-	Level     string  `json:"level"`
-	Message   string  `json:"message"`
-}
-
-// Time returns when the line was written.
-func (e LogEntry) Time() time.Time { return time.UnixMicro(int64(e.Timestamp * 1000)) }
-
-// LogQuery selects log lines. Without RevisionID the deploy logs of all revisions are read.
-type LogQuery struct {
-	DeploymentID string
-	RevisionID   string
-	Build        bool   // build logs of the revision; else deploy logs
-	Offset       string // NextOffset of the page before; "" = from the start
-	Descending   bool
-	Limit        int // 1..1000
-}
-
-// Logs returns a page of log lines and the offset behind it; "" means that the stream has ended.
-func (c *Client) Logs(ctx context.Context, q LogQuery) (entries []LogEntry, next string, err error) {
-	path := "/v2/deployments/" + url.PathEscape(q.DeploymentID) + "/logs"
-	values := url.Values{"limit": {strconv.Itoa(q.Limit)}, "order": {"asc"}}
-	if q.RevisionID != "" {
-		path = revisionsPath(q.DeploymentID) + "/" + url.PathEscape(q.RevisionID) + "/logs"
-		values.Set("type", "deploy")
-	}
-	if q.Build {
-		values.Set("type", "build")
-	}
-	if q.Descending {
-		values.Set("order", "desc")
-	}
-	if q.Offset != "" {
-		values.Set("offset", q.Offset)
-	}
-	var out struct {
-		Logs       []LogEntry `json:"logs"`
-		NextOffset *string    `json:"next_offset"`
-	}
-	err = c.do(ctx, http.MethodGet, path, values, nil, &out)
-	if out.NextOffset != nil {
-		next = *out.NextOffset
-	}
-	return out.Logs, next, err
 }

@@ -1,0 +1,238 @@
+package client_test
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/slipway-dev/slipway/client"
+)
+
+const id = "0190a0a0-0000-7000-8000-000000000000"
+
+// call makes one call of the client; at is the address of the server.
+type call func(ctx context.Context, c *client.Client, at string) error
+
+// methods says, for each operation of the description, which method of the client makes it. A new operation comes with a new
+// line here.
+var methods = map[string]call{
+	"ok": func(ctx context.Context, c *client.Client, _ string) error { return c.OK(ctx) },
+	"info": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Info(ctx)
+		return err
+	},
+	"list_deployments": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.FindDeployments(ctx, client.DeploymentFilter{})
+		return err
+	},
+	"create_deployment": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.CreateDeployment(ctx, client.DeploymentCreate{})
+		return err
+	},
+	"get_deployment": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Deployment(ctx, id)
+		return err
+	},
+	"patch_deployment": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.PatchDeployment(ctx, id, client.DeploymentPatch{})
+		return err
+	},
+	"delete_deployment": func(ctx context.Context, c *client.Client, _ string) error { return c.DeleteDeployment(ctx, id) },
+	"list_revisions": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.FindRevisions(ctx, id, client.RevisionFilter{})
+		return err
+	},
+	"create_revision": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.CreateRevision(ctx, id, client.DeploymentPatch{})
+		return err
+	},
+	"get_revision": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Revision(ctx, id, id)
+		return err
+	},
+	"redeploy_revision": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Redeploy(ctx, id, id)
+		return err
+	},
+	"interrupt_revision": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Interrupt(ctx, id, id)
+		return err
+	},
+	"list_revision_events": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.RevisionEvents(ctx, id, id)
+		return err
+	},
+	"get_deployment_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.Logs(ctx, client.LogQuery{DeploymentID: id})
+		return err
+	},
+	"get_revision_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.Logs(ctx, client.LogQuery{DeploymentID: id, RevisionID: id, Build: true})
+		return err
+	},
+	"list_deployment_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.DeploymentLogs(ctx, client.LogQuery{DeploymentID: id})
+		return err
+	},
+	"read_project_build_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.ProjectLogs(ctx, client.LogQuery{DeploymentID: id, RevisionID: id, Build: true})
+		return err
+	},
+	"read_project_revision_deploy_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.ProjectLogs(ctx, client.LogQuery{DeploymentID: id, RevisionID: id})
+		return err
+	},
+	"read_project_deploy_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.ProjectLogs(ctx, client.LogQuery{DeploymentID: id})
+		return err
+	},
+	"create_upload_url": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.UploadURL(ctx, id)
+		return err
+	},
+	"put_upload": func(ctx context.Context, c *client.Client, at string) error {
+		return c.Upload(ctx, at+"/uploads/"+id+"?expires=1&signature=x", strings.NewReader("x"), 1)
+	},
+	"create_push_token": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.PushToken(ctx, id)
+		return err
+	},
+	"list_templates": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.Templates(ctx, 1, 0)
+		return err
+	},
+	"list_tracing_projects": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.TracingProjects(ctx, 1, 0)
+		return err
+	},
+	"get_tracing_project": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.TracingProject(ctx, id)
+		return err
+	},
+}
+
+// same are operations that another one of the table does by another path.
+var same = map[string]string{"create_upload_url_unversioned": "create_upload_url"}
+
+// shapes says which type of the client stands for which schema of the description.
+var shapes = map[string]any{
+	"Deployment": client.Deployment{}, "SourceConfig": client.SourceConfig{}, "SourceRevisionConfig": client.SourceRevisionConfig{},
+	"DeploymentCreateRequest": client.DeploymentCreate{}, "DeploymentPatchRequest": client.DeploymentPatch{},
+	"Secret": client.Secret{}, "SecretReference": client.SecretReference{}, "ListenerConfig": client.ListenerConfig{},
+	"Revision": client.Revision{}, "RevisionEvent": client.RevisionEvent{}, "LogEntry": client.LogEntry{},
+	"ResourceSpec": client.ResourceSpec{}, "Volume": client.Volume{}, "VolumeMount": client.VolumeMount{},
+	"Container": client.Container{}, "EnvVar": client.EnvVar{}, "Template": client.Template{},
+	"TracingProject": client.TracingProject{}, "PushToken": client.PushToken{}, "InfoOutputBody": client.Info{},
+}
+
+type description struct {
+	Paths map[string]map[string]struct {
+		OperationID string `json:"operationId"`
+	}
+	Components struct {
+		Schemas map[string]struct{ Properties map[string]any }
+	}
+}
+
+func described(t *testing.T) description {
+	t.Helper()
+	raw, err := os.ReadFile("../openapi/control.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc description
+	if err := json.Unmarshal(raw, &doc); err != nil {
+		t.Fatal(err)
+	}
+	return doc
+}
+
+// listener is a server that remembers the last request and answers an empty object.
+type listener struct {
+	mu   sync.Mutex
+	last string
+}
+
+func (l *listener) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.last = r.Method + " " + r.URL.Path
+	_, _ = w.Write([]byte("{}"))
+}
+
+// TestEveryOperationHasAMethod makes each call and compares what arrives with what is described.
+func TestEveryOperationHasAMethod(t *testing.T) {
+	t.Parallel()
+	heard := &listener{}
+	srv := httptest.NewServer(heard)
+	defer srv.Close()
+	c := client.New(srv.URL, "key")
+	var known []string
+	for path, item := range described(t).Paths {
+		for method, op := range item {
+			known = append(known, op.OperationID)
+			if _, ok := methods[same[op.OperationID]]; ok {
+				continue
+			}
+			call, ok := methods[op.OperationID]
+			if !ok {
+				t.Errorf("no method of the client makes %s (%s %s)", op.OperationID, strings.ToUpper(method), path)
+				continue
+			}
+			if err := call(t.Context(), c, srv.URL); err != nil {
+				t.Errorf("%s: %v", op.OperationID, err)
+			}
+			if want := matcher(method, path); !want.MatchString(heard.last) {
+				t.Errorf("%s makes %s, want %s", op.OperationID, heard.last, want)
+			}
+		}
+	}
+	for name := range methods {
+		if !slices.Contains(known, name) {
+			t.Errorf("the table names %s, which is not described", name)
+		}
+	}
+}
+
+var parameter = regexp.MustCompile(`\\\{[a-z_]+\\\}`)
+
+func matcher(method, path string) *regexp.Regexp {
+	return regexp.MustCompile("^" + strings.ToUpper(method) + " " + parameter.ReplaceAllString(regexp.QuoteMeta(path), "[^/]+") + "$")
+}
+
+// TestShapesHaveEveryField holds that the client can read and send whatever is described, but what is marked "do not use".
+func TestShapesHaveEveryField(t *testing.T) {
+	t.Parallel()
+	doc := described(t)
+	for name, shape := range shapes {
+		schema, ok := doc.Components.Schemas[name]
+		if !ok {
+			t.Errorf("there is no schema %s", name)
+		}
+		fields := members(reflect.TypeOf(shape))
+		for property := range schema.Properties {
+			if strings.HasPrefix(property, "orchestrator_") || strings.HasPrefix(property, "executor_") {
+				continue
+			}
+			if !slices.Contains(fields, property) {
+				t.Errorf("%s has no field for %q", reflect.TypeOf(shape), property)
+			}
+		}
+	}
+}
+
+func members(shape reflect.Type) (names []string) {
+	for i := range shape.NumField() {
+		name, _, _ := strings.Cut(shape.Field(i).Tag.Get("json"), ",")
+		names = append(names, name)
+	}
+	return names
+}
