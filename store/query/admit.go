@@ -177,8 +177,7 @@ func enter(c Conn, in agent.Admission, left []agent.Run) (agent.Run, error) {
 	if err := addRun(c, r); err != nil || !now {
 		return r, err
 	}
-	_, err := c.Exec(saveBefore, r.ID, r.ThreadID)
-	return r, err
+	return r, c.Send(saveBefore, r.ID, r.ThreadID)
 }
 
 // free says whether nothing on the thread goes before r; delayed runs do not.

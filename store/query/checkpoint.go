@@ -26,21 +26,21 @@ func (a *Agent) PutCheckpoint(_ context.Context, f agent.Fence, cp agent.Checkpo
 			return err
 		}
 		for _, b := range blobs {
-			if _, err := c.Exec(insertBlob, cp.ThreadID, cp.Namespace, b.Channel, b.Version, b.Type, b.Bytes); err != nil {
+			if err := c.Send(insertBlob, cp.ThreadID, cp.Namespace, b.Channel, b.Version, b.Type, b.Bytes); err != nil {
 				return fmt.Errorf("put a blob: %w", err)
 			}
 		}
-		_, err = c.Exec(putCheckpoint, cp.ThreadID, cp.Namespace, cp.ID, cp.ParentID, cp.RunID, cp.Language, object(cp.Metadata), object(cp.Header))
+		err = c.Send(putCheckpoint, cp.ThreadID, cp.Namespace, cp.ID, cp.ParentID, cp.RunID, cp.Language, object(cp.Metadata), object(cp.Header))
 		if err != nil {
 			return fmt.Errorf("put a checkpoint: %w", err)
 		}
 		if !marked {
-			if _, err := c.Exec(markCheckpointed, f.RunID); err != nil {
+			if err := c.Send(markCheckpointed, f.RunID); err != nil {
 				return err
 			}
 		}
 		if !marked || cp.RunID == "" {
-			_, err = c.Exec(bindLanguage, cp.Language, cp.ThreadID)
+			err = c.Send(bindLanguage, cp.Language, cp.ThreadID)
 		}
 		return err
 	})
@@ -50,7 +50,7 @@ const (
 	writeColumns = `thread_id, ns, checkpoint_id, task_id, idx, task_path, channel, type, bytes`
 	insertWrite  = `INSERT INTO writes (` + writeColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 	replaceWrite = `INSERT INTO writes (` + writeColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT DO UPDATE SET task_path = excluded.task_path, channel = excluded.channel, type = excluded.type, bytes = excluded.bytes`
+ON CONFLICT (thread_id, ns, checkpoint_id, task_id, idx) DO UPDATE SET task_path = excluded.task_path, channel = excluded.channel, type = excluded.type, bytes = excluded.bytes`
 )
 
 // PutWrites stores pending writes.
@@ -66,7 +66,7 @@ func (a *Agent) PutWrites(_ context.Context, f agent.Fence, key agent.Checkpoint
 			return err
 		}
 		for _, w := range writes {
-			if _, err := c.Exec(statement, key.ThreadID, key.Namespace, key.ID, w.TaskID, w.Index, w.TaskPath, w.Channel, w.Type, w.Bytes); err != nil {
+			if err := c.Send(statement, key.ThreadID, key.Namespace, key.ID, w.TaskID, w.Index, w.TaskPath, w.Channel, w.Type, w.Bytes); err != nil {
 				return fmt.Errorf("put a pending write: %w", err)
 			}
 		}
@@ -147,7 +147,7 @@ type blobKey struct{ thread, ns, channel, version string }
 
 const selectBlobs = `
 SELECT b.thread_id, b.ns, b.channel, b.version, b.type, b.bytes FROM json_each(?) AS w CROSS JOIN blobs AS b
-  ON b.thread_id = w.value ->> 0 AND b.ns = w.value ->> 1 AND b.channel = w.value ->> 2 AND b.version = w.value ->> 3`
+  WHERE b.thread_id = w.value ->> 0 AND b.ns = w.value ->> 1 AND b.channel = w.value ->> 2 AND b.version = w.value ->> 3`
 
 // fillValues reads the values of all tuples at once.
 func fillValues(c Conn, list []agent.CheckpointTuple) error {
@@ -191,7 +191,7 @@ func fillValues(c Conn, list []agent.CheckpointTuple) error {
 
 const selectWrites = `
 SELECT w.key, p.task_id, p.idx, p.task_path, p.channel, p.type, p.bytes FROM json_each(?) AS w CROSS JOIN writes AS p
-  ON p.thread_id = w.value ->> 0 AND p.ns = w.value ->> 1 AND p.checkpoint_id = w.value ->> 2
+  WHERE p.thread_id = w.value ->> 0 AND p.ns = w.value ->> 1 AND p.checkpoint_id = w.value ->> 2
 ORDER BY w.key, p.task_path, p.task_id, p.idx`
 
 // fillWrites reads the pending writes of all tuples at once.

@@ -13,22 +13,37 @@ import (
 
 // Conn runs statements inside the transaction its owner has opened. It is used by one goroutine at a time.
 type Conn interface {
-	// Exec runs a statement and returns how many rows it changed.
+	// Exec runs a statement and returns how many rows it changed. A statement that fails has no effect, and the transaction
+	// can go on.
 	Exec(query string, args ...any) (int64, error)
-	// Insert runs an insert and returns the new row's number.
-	Insert(query string, args ...any) (int64, error)
-	// Query runs a statement that yields rows; the caller closes them.
-	Query(query string, args ...any) (*sql.Rows, error)
+	// Send runs a statement whose outcome nobody needs at once: where the way to the database is long it travels with the
+	// next one, and its error may be that of a later statement, or of the whole transaction.
+	Send(query string, args ...any) error
+	// Query runs a statement that yields rows; the caller closes them before the next statement.
+	Query(query string, args ...any) (Rows, error)
+}
+
+// Rows are what a query yields.
+type Rows interface {
+	scanner
+	Next() bool
+	Err() error
+	Close() error
+}
+
+// Writer applies writes one after the other.
+type Writer interface {
+	// Write is Enqueue and Wait; it does not return before fn will never run again.
+	Write(ctx context.Context, fn func(Conn) error) error
 }
 
 // Engine applies writes in the order in which they were enqueued, each entirely or not at all, and serves reads that see
 // every write enqueued before them.
 type Engine interface {
+	Writer
 	// Enqueue applies fn in a transaction, perhaps more than once after conflicts: fn has no effects but its statements
 	// and the variables it assigns.
 	Enqueue(fn func(Conn) error) agent.Commit
-	// Write is Enqueue and Wait; it does not return before fn will never run again.
-	Write(ctx context.Context, fn func(Conn) error) error
 	// Read runs fn on one consistent snapshot that refuses writes.
 	Read(ctx context.Context, fn func(Conn) error) error
 }
@@ -150,10 +165,13 @@ func in[T ~string](w *where, column string, values []T) {
 	w.and(column+" IN ("+marks[1:]+")", args...)
 }
 
+// unbounded is the limit of a list without one.
+const unbounded = 1<<62 - 1
+
 // page ends a list; limit 0 = no bound.
 func (w *where) page(order string, limit, offset int) (string, []any) {
 	if limit <= 0 {
-		limit = 1<<62 - 1
+		limit = unbounded
 	}
 	return w.text + order + " LIMIT ? OFFSET ?", append(w.args, limit, offset)
 }

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/slipway-dev/slipway/agent"
@@ -14,7 +15,7 @@ const insertFrame = `INSERT INTO frames (run_id, seq, thread_id, id, event, data
 func (a *Agent) AppendFrames(_ context.Context, frames []agent.Frame) agent.Commit {
 	return a.engine.Enqueue(func(c Conn) error {
 		for _, f := range frames {
-			if _, err := c.Exec(insertFrame, f.RunID, f.Seq, f.ThreadID, f.ID, f.Event, string(f.Data)); err != nil {
+			if err := c.Send(insertFrame, f.RunID, f.Seq, f.ThreadID, f.ID, f.Event, string(f.Data)); err != nil {
 				return err
 			}
 		}
@@ -27,7 +28,7 @@ const selectFrames = `SELECT run_id, seq, thread_id, id, event, data FROM frames
 // Frames returns the kept frames of a run after a position.
 func (a *Agent) Frames(ctx context.Context, runID string, after int64, limit int) ([]agent.Frame, error) {
 	if limit <= 0 {
-		limit = -1
+		limit = unbounded
 	}
 	return read(ctx, a.engine, func(c Conn) ([]agent.Frame, error) {
 		return all(c, func(s scanner) (f agent.Frame, err error) {
@@ -43,13 +44,13 @@ const dropFrames = `
 DELETE FROM frames WHERE run_id IN (
   SELECT f.run_id FROM (SELECT DISTINCT run_id FROM frames) AS f LEFT JOIN runs AS r ON r.id = f.run_id
   WHERE r.ended_at > 0 AND r.ended_at < ?1 OR r.id IS NULL AND NOT EXISTS (
-    SELECT 1 FROM frames AS g WHERE g.run_id = f.run_id AND CAST(substr(g.id, 1, 13) AS BIGINT) >= ?2))`
+    SELECT 1 FROM frames AS g WHERE g.run_id = f.run_id AND substr(g.id, 1, 13) >= ?2))`
 
 // DropFrames removes the frames of runs that ended before the given time. Frames whose run is gone go by their own age:
 // the milliseconds their ids begin with.
 func (a *Agent) DropFrames(ctx context.Context, endedBefore time.Time) error {
 	return a.engine.Write(ctx, func(c Conn) error {
-		_, err := c.Exec(dropFrames, micros(endedBefore), endedBefore.UnixMilli())
+		_, err := c.Exec(dropFrames, micros(endedBefore), fmt.Sprintf("%013d", max(endedBefore.UnixMilli(), 0)))
 		return err
 	})
 }

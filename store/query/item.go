@@ -194,7 +194,7 @@ func listNamespaces(c Conn, op agent.NamespacesOp, now time.Time) ([][]string, e
 		literal = literal[:i]
 	}
 	w := below(literal, now)
-	texts, err := all(c, scalar[string], `SELECT DISTINCT namespace FROM items`+w.text+` ORDER BY path`, w.args...)
+	texts, err := all(c, scalar[string], `SELECT namespace FROM items`+w.text+` GROUP BY path, namespace ORDER BY path`, w.args...)
 	if err != nil {
 		return nil, err
 	}

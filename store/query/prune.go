@@ -99,9 +99,9 @@ func dropOrphans(c Conn, threadID string) error {
 }
 
 // hasDeltas says whether a thread uses delta channels (reference 14.5).
-func hasDeltas(c Conn, threadID string) (bool, error) {
-	const query = `SELECT 1 FROM checkpoints WHERE thread_id = ? AND json_type(metadata, '$.counters_since_delta_snapshot') = 'object' LIMIT 1`
-	_, ok, err := one(c, scalar[int], query, threadID)
+func (a *Agent) hasDeltas(c Conn, threadID string) (bool, error) {
+	query := `SELECT 1 FROM checkpoints WHERE thread_id = ? AND ` + a.dialect.Contains("metadata") + ` LIMIT 1`
+	_, ok, err := one(c, scalar[int], query, threadID, `{"counters_since_delta_snapshot":{}}`)
 	return ok, err
 }
 

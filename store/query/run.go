@@ -33,10 +33,9 @@ func scanRun(s scanner) (r agent.Run, err error) {
 const insertRun = `INSERT INTO runs (` + runColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func addRun(c Conn, r agent.Run) error {
-	_, err := c.Exec(insertRun, r.ID, r.ThreadID, r.AssistantID, r.GraphID, r.Status, r.Multitask, object(r.Metadata), encode(r.Kwargs), r.Temporary,
+	return c.Send(insertRun, r.ID, r.ThreadID, r.AssistantID, r.GraphID, r.Status, r.Multitask, object(r.Metadata), encode(r.Kwargs), r.Temporary,
 		micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.EndedAt), failure(r.Failure), r.Epoch, r.Attempt, r.Instance,
 		r.Checkpointed, r.CancelAction, r.CancelReason)
-	return err
 }
 
 const updateRun = `
@@ -44,9 +43,8 @@ UPDATE runs SET status = ?, updated_at = ?, started_at = ?, ended_at = ?, failur
   cancel_action = ?, cancel_reason = ? WHERE id = ?`
 
 func saveRun(c Conn, r agent.Run) error {
-	_, err := c.Exec(updateRun, r.Status, micros(r.UpdatedAt), micros(r.StartedAt), micros(r.EndedAt), failure(r.Failure), r.Epoch, r.Attempt, r.Instance,
+	return c.Send(updateRun, r.Status, micros(r.UpdatedAt), micros(r.StartedAt), micros(r.EndedAt), failure(r.Failure), r.Epoch, r.Attempt, r.Instance,
 		r.Checkpointed, r.CancelAction, r.CancelReason, r.ID)
-	return err
 }
 
 func getRun(c Conn, threadID, id string) (agent.Run, error) {
@@ -138,7 +136,7 @@ func (a *Agent) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if r.Status == agent.RunPending || r.Status == agent.RunRunning {
 			return slipway.Errorf(slipway.CodeConflict, "Run %s is in flight; cancel it first", runID)
 		}
-		delta, err := hasDeltas(c, r.ThreadID)
+		delta, err := a.hasDeltas(c, r.ThreadID)
 		if err == nil && !delta {
 			err = dropRunCheckpoints(c, r.ThreadID, []string{runID})
 		}
@@ -170,7 +168,7 @@ func claim(c Conn, r *agent.Run, instance string, now time.Time) {
 
 // selectDue takes the first pending run of every thread that is free, in order (reference 17.3).
 const selectDue = `
-SELECT ` + runColumns + ` FROM runs AS r WHERE status = 'pending' AND created_at <= ?1 AND graph_id IN (SELECT value FROM json_each(?2))
+SELECT ` + runColumns + ` FROM runs AS r WHERE status = 'pending' AND created_at <= ?1 AND graph_id IN (SELECT value ->> 0 FROM json_each(?2))
   AND NOT EXISTS (SELECT 1 FROM runs AS o WHERE o.thread_id = r.thread_id AND o.status = 'running')
   AND NOT EXISTS (SELECT 1 FROM runs AS o WHERE o.thread_id = r.thread_id AND o.status = 'pending' AND (o.created_at, o.id) < (r.created_at, r.id))
 ORDER BY created_at, id LIMIT ?3`
@@ -180,7 +178,7 @@ const selectNextDue = `SELECT coalesce(min(created_at), 0) FROM runs WHERE statu
 // Claim makes due pending runs running.
 func (a *Agent) Claim(ctx context.Context, instance string, graphIDs []string, limit int, now time.Time) (runs []agent.Run, next time.Time, err error) {
 	err = a.engine.Write(ctx, func(c Conn) error {
-		due, err := all(c, scanRun, selectDue, micros(now), encode(graphIDs), limit)
+		due, err := all(c, scanRun, selectDue, micros(now), encode(rows(graphIDs)), limit)
 		if err != nil {
 			return err
 		}
@@ -189,7 +187,7 @@ func (a *Agent) Claim(ctx context.Context, instance string, graphIDs []string, l
 			if err := saveRun(c, due[i]); err != nil {
 				return err
 			}
-			if _, err := c.Exec(saveBefore, due[i].ID, due[i].ThreadID); err != nil {
+			if err := c.Send(saveBefore, due[i].ID, due[i].ThreadID); err != nil {
 				return err
 			}
 		}
@@ -201,4 +199,13 @@ func (a *Agent) Claim(ctx context.Context, instance string, graphIDs []string, l
 		return nil, time.Time{}, err
 	}
 	return runs, next, nil
+}
+
+// rows makes each text a row of one column, which is how lists are handed to json_each.
+func rows(texts []string) [][1]string {
+	out := make([][1]string, len(texts))
+	for i, text := range texts {
+		out[i][0] = text
+	}
+	return out
 }

@@ -104,9 +104,8 @@ UPDATE threads SET metadata = ?, config = ?, status = ?, base = ?, language = ?,
 
 func saveThread(c Conn, t thread) error {
 	strategy, minutes, expires := t.ttl()
-	_, err := c.Exec(updateThread, object(t.Metadata), object(t.Config), t.Status, t.Base, t.Language, micros(t.UpdatedAt), micros(t.StateUpdatedAt),
+	return c.Send(updateThread, object(t.Metadata), object(t.Config), t.Status, t.Base, t.Language, micros(t.UpdatedAt), micros(t.StateUpdatedAt),
 		failure(t.Error), object(t.Interrupts), text(t.Values), text(t.State), strategy, minutes, expires, t.ID)
-	return err
 }
 
 // CreateThread inserts a thread.

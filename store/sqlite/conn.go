@@ -56,13 +56,10 @@ func (c *conn) Exec(text string, args ...any) (int64, error) {
 	return r.RowsAffected()
 }
 
-// Insert runs an insert and returns the new row's number.
-func (c *conn) Insert(text string, args ...any) (int64, error) {
-	r, err := c.exec(text, args)
-	if err != nil {
-		return 0, err
-	}
-	return r.LastInsertId()
+// Send runs a statement whose outcome nobody needs.
+func (c *conn) Send(text string, args ...any) error {
+	_, err := c.exec(text, args)
+	return err
 }
 
 func (c *conn) exec(text string, args []any) (sql.Result, error) {
@@ -74,7 +71,7 @@ func (c *conn) exec(text string, args []any) (sql.Result, error) {
 }
 
 // Query runs a statement that yields rows.
-func (c *conn) Query(text string, args ...any) (*sql.Rows, error) {
+func (c *conn) Query(text string, args ...any) (query.Rows, error) {
 	s, err := c.prepare(text)
 	if err != nil {
 		return nil, err
@@ -82,17 +79,14 @@ func (c *conn) Query(text string, args ...any) (*sql.Rows, error) {
 	return s.QueryContext(context.Background(), args...)
 }
 
-func (c *conn) do(text string) error {
-	_, err := c.exec(text, nil)
-	return err
-}
+func (c *conn) do(text string) error { return c.Send(text) }
 
 // snapshot runs fn in a read transaction.
 func (c *conn) snapshot(fn func(query.Conn) error) error {
 	if err := c.do("BEGIN"); err != nil {
 		return err
 	}
-	err := call(fn, c)
+	err := query.Guard(fn, c)
 	if end := c.do("ROLLBACK"); err == nil {
 		err = end
 	}

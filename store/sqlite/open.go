@@ -53,7 +53,7 @@ func OpenControl(path string) (*ControlStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ControlStore{Control: query.NewControl(e, dialect{}), engine: e}, nil
+	return &ControlStore{Control: query.NewControl(e, e, dialect{}), engine: e}, nil
 }
 
 // OpenAgent opens the store of one deployment at path, making or migrating the file. Beside it lives the directory
