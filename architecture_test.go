@@ -43,7 +43,7 @@ var house = []group{
 		},
 		imports: []string{"ground"},
 		drivers: map[string][]string{
-			"store":     {"modernc.org/sqlite", "github.com/pressly/goose/v3"},
+			"store":     {"modernc.org/sqlite", "github.com/pressly/goose/v3", "github.com/jackc/pgx/v5"},
 			"image":     {"github.com/google/go-containerregistry"},
 			"runtime":   {"golang.org/x/sys"},
 			"worker":    {"golang.org/x/sys"},
