@@ -33,14 +33,14 @@ BEGIN
   FOR name, want IN SELECT * FROM jsonb_each(filter) LOOP
     IF left(name, 1) = '$' THEN
       numbers := jsonb_typeof(value) = 'number' AND jsonb_typeof(want) = 'number';
-      IF NOT CASE name
+      IF NOT (CASE name
         WHEN '$eq' THEN value = want
         WHEN '$ne' THEN value <> want
         WHEN '$gt' THEN numbers AND value > want
         WHEN '$gte' THEN numbers AND value >= want
         WHEN '$lt' THEN numbers AND value < want
         WHEN '$lte' THEN numbers AND value <= want
-        ELSE FALSE END
+        ELSE FALSE END)
       THEN
         RETURN FALSE;
       END IF;
