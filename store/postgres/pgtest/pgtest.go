@@ -4,14 +4,13 @@ package pgtest
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -26,35 +25,35 @@ const (
 	LockedPassword = "p4ssword-of-locked"
 )
 
-var errNoMain = errors.New("the cluster is stopped by pgtest.Main; call it: func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }")
+// socketEnv tells the tests of a process where the cluster is that its TestMain started.
+const socketEnv = "SLIPWAY_TEST_POSTGRES"
 
-// state is what the tests of one process share. It is a table of one row: a test process has one cluster.
-var state struct {
-	once    sync.Once
-	main    atomic.Bool
-	cluster *Cluster
-	err     error
-	count   atomic.Int64
-}
-
-// Main runs the tests and stops the cluster that they started, if any. TestMain calls it.
+// Main runs the tests beside a cluster. TestMain calls it: func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 func Main(m *testing.M) int {
-	state.main.Store(true)
+	c, err := Start()
+	if err == nil {
+		err = os.Setenv(socketEnv, c.dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		return 1
+	}
 	code := m.Run()
-	if state.cluster != nil {
-		if err := state.cluster.Stop(); err != nil {
-			fmt.Fprintln(os.Stderr, "pgtest:", err)
-			return max(code, 1)
-		}
+	if err := c.Stop(); err != nil {
+		fmt.Fprintln(os.Stderr, "pgtest:", err)
+		return max(code, 1)
 	}
 	return code
 }
 
-// URL returns the address of a new, empty database that lives as long as the test.
+// URL returns the address of a new, empty database in the cluster of this process. It lives as long as the test.
 func URL(t testing.TB) string {
 	t.Helper()
-	c := Shared(t)
-	address, drop, err := c.Database()
+	dir := os.Getenv(socketEnv)
+	if dir == "" {
+		t.Fatal("there is no cluster; call pgtest.Main in TestMain")
+	}
+	address, drop, err := (&Cluster{dir: dir}).Database()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,19 +63,6 @@ func URL(t testing.TB) string {
 		}
 	})
 	return address
-}
-
-// Shared returns the cluster of this process, which it starts the first time.
-func Shared(t testing.TB) *Cluster {
-	t.Helper()
-	if !state.main.Load() {
-		t.Fatal(errNoMain)
-	}
-	state.once.Do(func() { state.cluster, state.err = Start() })
-	if state.err != nil {
-		t.Fatal(state.err)
-	}
-	return state.cluster
 }
 
 // Cluster is a running PostgreSQL.
@@ -133,7 +119,7 @@ func (c *Cluster) Address(user, password, database string) string {
 
 // Database makes an empty database.
 func (c *Cluster) Database() (address string, drop func() error, err error) {
-	name := fmt.Sprintf("test_%d", state.count.Add(1))
+	name := "test_" + strings.ToLower(rand.Text())
 	if err := c.do("CREATE DATABASE " + name); err != nil {
 		return "", nil, err
 	}
