@@ -45,6 +45,9 @@ type Deployment struct {
 	ImageVersion     string // "" = unknown
 	TracingProjectID string // the tracing project of the same name (spec 2.1)
 
+	// Unreachable says that its listener is offline, so that nobody knows how it fares.
+	Unreachable bool
+
 	// Generation rises by one with every change of desired state. Executors send it back with their reports; a report
 	// that bears an older one is refused, so that no stale executor moves a deployment backwards.
 	Generation int64

@@ -8,6 +8,8 @@ func (d Deployment) statusWith(unfinished bool) DeploymentStatus {
 	switch {
 	case d.Status == DeploymentAwaitingDelete:
 		return DeploymentAwaitingDelete
+	case d.Unreachable:
+		return DeploymentUnknown
 	case d.ActiveRevisionID != "":
 		return DeploymentReady
 	case unfinished:
@@ -37,4 +39,17 @@ func (d Deployment) Deleted(now time.Time) Deployment {
 	d = d.Touched(now)
 	d.Status, d.DeletedAt = DeploymentAwaitingDelete, now
 	return d
+}
+
+// Unreached returns the deployment as it stands while its listener is offline: UNKNOWN, whatever happens to it, until it is
+// Reached again (control-plane reference 4).
+func (d Deployment) Unreached(now time.Time) Deployment {
+	d.Unreachable = true
+	return d.Settled(false, now)
+}
+
+// Reached returns the deployment with the status it would have had all along.
+func (d Deployment) Reached(unfinished bool, now time.Time) Deployment {
+	d.Unreachable = false
+	return d.Settled(unfinished, now)
 }

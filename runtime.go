@@ -8,8 +8,8 @@ import (
 // Feed is a listener's line to the control service; in-process on one machine, HTTP elsewhere. The control service never
 // dials a data plane.
 type Feed interface {
-	// Desired returns the whole desired state of this data plane and a cursor. Given the cursor of an earlier answer it
-	// blocks until something changed since, or until ctx ends.
+	// Desired returns the desired state of this data plane and a cursor: all of it without a cursor. Given the cursor of an
+	// earlier answer it blocks until something changed since, or until ctx ends, and may answer a partial state.
 	Desired(ctx context.Context, cursor string) (DesiredState, error)
 	// Report tells what became of a revision or a deployment. CodeStale: Generation is no longer the current one; the
 	// listener reads Desired again and forgets the report.
@@ -18,10 +18,15 @@ type Feed interface {
 	AppendLogs(ctx context.Context, entries []LogEntry) error
 }
 
-// DesiredState is what a data plane should look like.
+// DesiredState is what a data plane should look like. Every deployment that is not in it, and not left out of a partial one,
+// is none of this data plane's any more.
 type DesiredState struct {
 	Cursor      string
 	Deployments []DesiredDeployment
+	// Partial says that only the deployments which may have changed since the given cursor are in it; the others are as they
+	// were.
+	Partial bool
+	Absent  []string // in a partial state: ids of deployments that are none of this data plane's any more
 }
 
 // DesiredDeployment is what should run of one deployment.

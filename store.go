@@ -54,6 +54,8 @@ type Tx interface {
 	IntegrationRecords
 
 	AppendAudit(e AuditEntry) error
+
+	ListenerRecords
 }
 
 // DeploymentQuery selects deployments, newest first (exact matches of NameContains before the others).
@@ -66,6 +68,8 @@ type DeploymentQuery struct {
 	ImageVersion string   // "" = any
 	Type         string   // source_config.deployment_type; "" = any
 	Integration  string   // source_config.integration_id; "" = any
+	Listener     *string  // source_config.listener_id, "" = those without one; nil = any
+	Remote       *bool    // whether they have a listener_id; nil = any
 	Limit        int      // 0 = no bound, for executors
 	Offset       int
 }

@@ -27,9 +27,16 @@ func (s *Service) Create(ctx context.Context, who slipway.Principal, in slipway.
 		return out, wrap("create deployment", err)
 	}
 	err = s.update(ctx, func(tx slipway.Tx) error {
+		lost, err := place(tx, who.TenantID, &in)
+		if err != nil {
+			return err
+		}
 		change, err := slipway.Create(who.TenantID, in, s.inst, who.ID, s.clock(), s.ids)
 		if err != nil {
 			return err
+		}
+		if lost {
+			change.Deployment = change.Deployment.Unreached(s.clock())
 		}
 		if err := nameFree(tx, who.TenantID, in.Name); err != nil {
 			return err

@@ -2,36 +2,59 @@ package control
 
 import (
 	"context"
+	"slices"
 
 	"github.com/slipway-dev/slipway"
 )
 
 var _ slipway.Feed = (*Service)(nil)
 
-// Desired implements slipway.Feed.
+// Desired implements slipway.Feed for the listener that is part of this process: it sees the deployments that name none.
 func (s *Service) Desired(ctx context.Context, cursor string) (slipway.DesiredState, error) {
-	now, changed := s.changed.state()
-	for cursor == now {
+	return s.desiredOf(ctx, "", cursor)
+}
+
+// desiredOf waits until something changed for the listener since the cursor. With a cursor of this process it reads only
+// what changed.
+func (s *Service) desiredOf(ctx context.Context, listenerID, cursor string) (slipway.DesiredState, error) {
+	from, known := s.topics.version(cursor)
+	now, changed := s.topics.state(listenerID)
+	for known && from == now {
 		select {
 		case <-ctx.Done():
 			return slipway.DesiredState{}, ctx.Err()
 		case <-changed:
 		}
-		now, changed = s.changed.state()
+		now, changed = s.topics.state(listenerID)
 	}
-	state := slipway.DesiredState{Cursor: now}
+	q := slipway.DeploymentQuery{Listener: &listenerID, Statuses: everyStatus()}
+	state := slipway.DesiredState{Cursor: s.topics.cursor(now)}
+	if known {
+		q.IDs, state.Partial = s.topics.since(listenerID, from)
+	}
 	err := s.store.View(ctx, func(tx slipway.Tx) (err error) {
-		state.Deployments, err = s.desiredAll(tx)
+		state.Deployments, err = s.desiredAll(tx, q)
 		return err
 	})
+	if state.Partial {
+		state.Absent = absent(q.IDs, state.Deployments)
+	}
 	return state, wrap("read desired state", err)
 }
 
-func (s *Service) desiredAll(tx slipway.Tx) ([]slipway.DesiredDeployment, error) {
-	found, err := tx.Deployments(slipway.DeploymentQuery{Statuses: []string{
-		string(slipway.DeploymentAwaitingDatabase), string(slipway.DeploymentReady), string(slipway.DeploymentUnused),
-		string(slipway.DeploymentUnknown), string(slipway.DeploymentAwaitingDelete),
-	}})
+// absent returns the ids of which there is no deployment any more.
+func absent(ids []string, found []slipway.DesiredDeployment) []string {
+	var out []string
+	for _, id := range ids {
+		if !slices.ContainsFunc(found, func(d slipway.DesiredDeployment) bool { return d.DeploymentID == id }) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func (s *Service) desiredAll(tx slipway.Tx, q slipway.DeploymentQuery) ([]slipway.DesiredDeployment, error) {
+	found, err := tx.Deployments(q)
 	if err != nil {
 		return nil, err
 	}
@@ -63,7 +86,7 @@ func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredD
 		}
 	}
 	candidates, err := tx.Revisions(slipway.RevisionQuery{
-		DeploymentID: d.ID, Statuses: []slipway.RevisionStatus{slipway.AwaitingDeploy, slipway.Deploying}, Limit: 1,
+		DeploymentID: d.ID, Statuses: []slipway.RevisionStatus{slipway.AwaitingDeploy, slipway.Deploying, slipway.StatusUnknown}, Limit: 1,
 	})
 	if err != nil || len(candidates) == 0 {
 		return out, err
@@ -127,28 +150,27 @@ func injected(d slipway.Deployment, r slipway.Revision) map[string]string {
 	}
 }
 
-// Report implements slipway.Feed. A report that says nothing new wakes nobody, or listener and service would keep each
-// other awake.
+// Report implements slipway.Feed.
 func (s *Service) Report(ctx context.Context, report slipway.Report) error {
-	news := false
-	err := s.store.Update(ctx, func(tx slipway.Tx) error {
+	return s.reportOf(ctx, "", report)
+}
+
+// reportOf takes the report of one listener. One that says nothing new wakes nobody, or listener and service would keep each
+// other awake. A deployment of somebody else is as unknown as one that does not exist.
+func (s *Service) reportOf(ctx context.Context, listenerID string, report slipway.Report) error {
+	return wrap("take report", s.commit(ctx, func(tx slipway.Tx) (bool, error) {
 		d, err := tx.Deployment("", report.DeploymentID)
-		if slipway.ErrorCode(err) == slipway.CodeNotFound || err == nil && d.Generation != report.Generation {
-			return slipway.Errorf(slipway.CodeStale, "generation %d of deployment %s is no longer the current one", report.Generation, report.DeploymentID)
+		if slipway.ErrorCode(err) == slipway.CodeNotFound || err == nil && (d.Generation != report.Generation || d.ListenerID() != listenerID) {
+			return false, slipway.Errorf(slipway.CodeStale, "generation %d of deployment %s is no longer the current one", report.Generation, report.DeploymentID)
 		}
 		if err != nil {
-			return err
+			return false, err
 		}
-		if news = true; report.Gone {
-			return gone(tx, d)
+		if report.Gone {
+			return true, gone(tx, d)
 		}
-		news, err = s.progress(tx, d, report)
-		return err
-	})
-	if err == nil && news {
-		s.changed.wake()
-	}
-	return wrap("take report", err)
+		return s.progress(tx, d, report)
+	}))
 }
 
 // gone removes the records of a deleted deployment; its name is free from now on.
@@ -196,8 +218,16 @@ func (s *Service) deployed(tx slipway.Tx, d slipway.Deployment, r slipway.Revisi
 	if err := s.settle(tx, d); err != nil {
 		return err
 	}
-	who := slipway.Principal{ID: "listener", TenantID: d.TenantID}
+	who := slipway.Principal{ID: reporter(d), TenantID: d.TenantID}
 	return s.audit(tx, who, "switch_revision", d.ID, map[string]any{"name": d.Name, "from": before, "to": r.ID})
+}
+
+// reporter is who is behind a report, for the audit log.
+func reporter(d slipway.Deployment) string {
+	if id := d.ListenerID(); id != "" {
+		return "listener:" + id
+	}
+	return "listener"
 }
 
 // AppendLogs implements slipway.Feed.

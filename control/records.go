@@ -8,13 +8,24 @@ import (
 	"github.com/slipway-dev/slipway"
 )
 
-// update runs one write transaction and wakes everyone who waits once it is durable.
+// update runs one write transaction and wakes everyone whom it concerns once it is durable.
 func (s *Service) update(ctx context.Context, fn func(tx slipway.Tx) error) error {
-	if err := s.store.Update(ctx, fn); err != nil {
+	return s.commit(ctx, func(tx slipway.Tx) (bool, error) { return true, fn(tx) })
+}
+
+// commit is update for what may turn out to change nothing: without news nobody is woken.
+func (s *Service) commit(ctx context.Context, fn func(tx slipway.Tx) (news bool, err error)) error {
+	var seen *tracked
+	news := false
+	err := s.store.Update(ctx, func(tx slipway.Tx) (err error) {
+		seen = &tracked{Tx: tx}
+		news, err = fn(seen)
 		return err
+	})
+	if err == nil && news {
+		s.wake(seen)
 	}
-	s.changed.wake()
-	return nil
+	return err
 }
 
 // wrap prefixes an internal error with the operation; errors with a code are for the user and stay as they are.

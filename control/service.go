@@ -33,6 +33,8 @@ type Config struct {
 	PushTTL time.Duration
 	// BuildLease is how long a builder holds a revision without renewing; 0 = 30 s.
 	BuildLease time.Duration
+	// ListenerPatience is how long a listener may be silent before it counts as offline; 0 = 60 s.
+	ListenerPatience time.Duration
 }
 
 // Deps are what the service works with.
@@ -62,6 +64,8 @@ type Service struct {
 	log     *slog.Logger
 	images  slipway.ImageResolver
 	changed *broadcast
+	topics  *topics
+	beats   *beats
 	patches singleflight.Group
 }
 
@@ -82,8 +86,12 @@ func New(cfg Config, deps Deps) *Service {
 	if cfg.BuildLease == 0 {
 		cfg.BuildLease = 30 * time.Second
 	}
+	if cfg.ListenerPatience == 0 {
+		cfg.ListenerPatience = time.Minute
+	}
 	return &Service{
 		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources, Templates: cfg.Templates}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
+		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()),
 	}
 }

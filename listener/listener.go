@@ -161,6 +161,10 @@ func (l *Listener) spread(ctx context.Context, group *errgroup.Group, state slip
 		}
 		l.actorOf(ctx, group, d.DeploymentID).want(d)
 	}
+	if state.Partial {
+		l.abandon(state.Absent)
+		return
+	}
 	l.syncOnce.Do(func() { close(l.synced) })
 	for id := range l.orphans {
 		if !wanted[id] {
@@ -170,6 +174,15 @@ func (l *Listener) spread(ctx context.Context, group *errgroup.Group, state slip
 	}
 	for id, a := range l.actors {
 		if !wanted[id] {
+			a.want(slipway.DesiredDeployment{DeploymentID: id})
+		}
+	}
+}
+
+// abandon gives an empty wish to deployments that are no more; l.mu is held.
+func (l *Listener) abandon(ids []string) {
+	for _, id := range ids {
+		if a := l.actors[id]; a != nil {
 			a.want(slipway.DesiredDeployment{DeploymentID: id})
 		}
 	}

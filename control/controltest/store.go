@@ -34,6 +34,8 @@ type state struct {
 	integrations map[string]slipway.Integration
 	deliveries   map[[2]string]time.Time // by integration and key
 	notes        map[string]slipway.StatusNote
+	listeners   map[string]slipway.Listener
+	metrics     map[string]slipway.Metrics
 }
 
 var _ slipway.Store = (*Store)(nil)
@@ -45,6 +47,7 @@ func NewStore() *Store {
 		uploads: map[string]slipway.Upload{}, tenants: map[string]slipway.Tenant{}, keys: map[string]slipway.APIKey{},
 		projects: map[string]slipway.TracingProject{}, integrations: map[string]slipway.Integration{},
 		deliveries: map[[2]string]time.Time{}, notes: map[string]slipway.StatusNote{},
+		listeners: map[string]slipway.Listener{}, metrics: map[string]slipway.Metrics{},
 	}}
 }
 
@@ -53,6 +56,7 @@ func (s state) clone() state {
 		maps.Clone(s.deployments), maps.Clone(s.revisions), slices.Clone(s.events), maps.Clone(s.sets), slices.Clone(s.logs),
 		maps.Clone(s.uploads), maps.Clone(s.tenants), maps.Clone(s.keys), maps.Clone(s.projects), slices.Clone(s.audit),
 		maps.Clone(s.integrations), maps.Clone(s.deliveries), maps.Clone(s.notes),
+		maps.Clone(s.listeners), maps.Clone(s.metrics),
 	}
 }
 
@@ -152,7 +156,8 @@ func matches(q slipway.DeploymentQuery, d slipway.Deployment) bool {
 	return statuses && (q.TenantID == "" || q.TenantID == d.TenantID) && (q.Name == "" || q.Name == d.Name) &&
 		strings.Contains(strings.ToLower(d.Name), strings.ToLower(q.NameContains)) &&
 		(len(q.IDs) == 0 || slices.Contains(q.IDs, d.ID)) && (q.ImageVersion == "" || q.ImageVersion == d.ImageVersion) &&
-		(q.Type == "" || is(d.SourceConfig.DeploymentType, q.Type)) && (q.Integration == "" || is(d.SourceConfig.IntegrationID, q.Integration))
+		(q.Type == "" || is(d.SourceConfig.DeploymentType, q.Type)) && (q.Integration == "" || is(d.SourceConfig.IntegrationID, q.Integration)) &&
+		(q.Listener == nil || *q.Listener == d.ListenerID()) && (q.Remote == nil || *q.Remote == (d.ListenerID() != ""))
 }
 
 func is(value *string, want string) bool { return value != nil && *value == want }
@@ -178,6 +183,7 @@ func (t *tx) PutDeployment(d slipway.Deployment) error {
 func (t *tx) PurgeDeployment(id string) error {
 	delete(t.deployments, id)
 	maps.DeleteFunc(t.notes, func(_ string, n slipway.StatusNote) bool { return t.revisions[n.RevisionID].DeploymentID == id })
+	delete(t.metrics, id)
 	maps.DeleteFunc(t.revisions, func(_ string, r slipway.Revision) bool { return r.DeploymentID == id })
 	maps.DeleteFunc(t.sets, func(_ string, s slipway.SecretSet) bool { return s.DeploymentID == id })
 	maps.DeleteFunc(t.uploads, func(_ string, u slipway.Upload) bool { return u.DeploymentID == id })

@@ -15,6 +15,7 @@ func RunControl(t *testing.T, open func(t *testing.T) slipway.Store) {
 	for name, test := range map[string]func(t *testing.T, s slipway.Store){
 		"deployments": deployments, "builds": builds, "logs": logs, "transactions": transactions, "access": access,
 		"tracing projects": tracingProjects, "integrations": integrations, "deliveries": deliveries, "status notes": statusNotes,
+		"listeners": listeners,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
