@@ -34,6 +34,7 @@ type DesiredDeployment struct {
 	DeploymentID string
 	TenantID     string
 	Name         string
+	Namespace    string // of the cluster, where the deployment is placed; "" = the data plane's own choice
 	Generation   int64
 	Active       *Blueprint // the revision that serves; nil = none yet
 	Candidate    *Blueprint // the revision in AWAITING_DEPLOY or DEPLOYING; nil = none
@@ -53,6 +54,8 @@ type Blueprint struct {
 	Redact []string
 	// Resources is the resource spec after defaults; nil = the runtime's own defaults.
 	Resources *ResourceSpec
+	// SecretReferences are variables that the cluster fills from secrets of its own (spec 2.5).
+	SecretReferences []SecretReference
 	// Broken is why the revision cannot be started though it should run (its secrets cannot be opened), one sentence a
 	// user can act on; "" = it can. Env and Redact are nil then. What runs of it already goes on.
 	Broken string

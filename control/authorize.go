@@ -10,6 +10,7 @@ const (
 	mayCreate permission = "deployments:create"
 	mayUpdate permission = "deployments:update"
 	mayDelete permission = "deployments:delete"
+	mayListen permission = "listeners:listen"
 )
 
 // roles is the authorisation matrix of control-plane reference 1; the only place that knows.
@@ -19,7 +20,7 @@ func (p permission) roles() []slipway.Role {
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleEditor, slipway.RoleViewer}
 	case mayCreate, mayUpdate:
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleEditor}
-	case mayDelete:
+	case mayDelete, mayListen:
 		return []slipway.Role{slipway.RoleAdmin}
 	}
 	return nil

@@ -14,23 +14,40 @@ func (s *Service) Desired(ctx context.Context, cursor string) (slipway.DesiredSt
 	return s.desiredOf(ctx, "", cursor)
 }
 
-// desiredOf waits until something changed for the listener since the cursor. With a cursor of this process it reads only
-// what changed.
+// desiredOf waits until something changed for the listener since the cursor, then reads.
 func (s *Service) desiredOf(ctx context.Context, listenerID, cursor string) (slipway.DesiredState, error) {
+	if err := s.awaitChange(ctx, listenerID, cursor); err != nil {
+		return slipway.DesiredState{}, err
+	}
+	return s.readDesired(ctx, listenerID, cursor)
+}
+
+// awaitChange blocks until the listener's state is another than that of the cursor.
+func (s *Service) awaitChange(ctx context.Context, listenerID, cursor string) error {
 	from, known := s.topics.version(cursor)
-	now, changed := s.topics.state(listenerID)
-	for known && from == now {
+	for {
+		now, changed := s.topics.state(listenerID)
+		if !known || from != now {
+			return nil
+		}
 		select {
 		case <-ctx.Done():
-			return slipway.DesiredState{}, ctx.Err()
+			return ctx.Err()
 		case <-changed:
 		}
-		now, changed = s.topics.state(listenerID)
 	}
-	q := slipway.DeploymentQuery{Listener: &listenerID, Statuses: everyStatus()}
+}
+
+// readDesired reads, with a cursor of this process, only what changed since.
+func (s *Service) readDesired(ctx context.Context, listenerID, cursor string) (slipway.DesiredState, error) {
+	now, _ := s.topics.state(listenerID)
 	state := slipway.DesiredState{Cursor: s.topics.cursor(now)}
-	if known {
+	q := slipway.DeploymentQuery{Listener: &listenerID, Statuses: everyStatus()}
+	if from, known := s.topics.version(cursor); known {
 		q.IDs, state.Partial = s.topics.since(listenerID, from)
+	}
+	if state.Partial && len(q.IDs) == 0 {
+		return state, nil // without ids a query selects all
 	}
 	err := s.store.View(ctx, func(tx slipway.Tx) (err error) {
 		state.Deployments, err = s.desiredAll(tx, q)
@@ -71,6 +88,9 @@ func (s *Service) desiredAll(tx slipway.Tx, q slipway.DeploymentQuery) ([]slipwa
 
 func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredDeployment, error) {
 	out := slipway.DesiredDeployment{DeploymentID: d.ID, TenantID: d.TenantID, Name: d.Name, Generation: d.Generation}
+	if c := d.SourceConfig.ListenerConfig; c != nil {
+		out.Namespace = text(c.ClusterNamespace)
+	}
 	if d.Status == slipway.DeploymentAwaitingDelete {
 		out.Deleted = true
 		return out, nil
@@ -98,7 +118,9 @@ func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredD
 // blueprint returns what a runtime needs to run the revision. Secrets that cannot be opened break this revision, not the
 // desired state of everybody else.
 func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (*slipway.Blueprint, error) {
-	b := slipway.Blueprint{RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Resources: r.SourceConfig.ResourceSpec}
+	b := slipway.Blueprint{
+		RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Resources: r.SourceConfig.ResourceSpec, SecretReferences: r.SecretReferences,
+	}
 	if !r.Source.Built() {
 		b.Image = text(r.SourceRevisionConfig.ImageURI)
 	}

@@ -60,19 +60,24 @@ func (s *Service) RunListeners(ctx context.Context) error {
 			s.log.Error("listeners not looked after", "error", err)
 			next = s.clock().Add(s.cfg.ListenerPatience / 4)
 		}
-		var due <-chan time.Time
-		if !next.IsZero() {
-			timer := time.NewTimer(max(next.Sub(s.clock()), time.Millisecond))
-			defer timer.Stop()
-			due = timer.C
-		}
-		select {
-		case <-ctx.Done():
-		case <-s.beats.kick:
-		case <-due:
-		}
+		s.awaitListeners(ctx, next)
 	}
 	return nil
+}
+
+// awaitListeners waits until next, zero = forever, or until there is one more listener to expect.
+func (s *Service) awaitListeners(ctx context.Context, next time.Time) {
+	var due <-chan time.Time
+	if !next.IsZero() {
+		timer := time.NewTimer(max(next.Sub(s.clock()), time.Millisecond))
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ctx.Done():
+	case <-s.beats.kick:
+	case <-due:
+	}
 }
 
 // SweepListeners makes those that were silent for the patience count as lost: their deployments become UNKNOWN, and so do

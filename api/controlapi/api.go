@@ -46,6 +46,8 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.images()
 	a.templates()
 	a.projects()
+	a.listeners()
+	a.protocol()
 	a.service(mux)
 	return mux
 }

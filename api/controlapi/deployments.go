@@ -32,10 +32,17 @@ type RemoteReconciled struct {
 	Value string `query:"remote_reconciled" enum:"true,false"`
 }
 
-// selectsNone says whether the filters cannot match anything here: no deployment has a listener or tags.
-func (in listInput) selectsNone() bool {
-	return in.RemoteReconciled.Value == "true" || len(commas(in.TagValueIDs)) > 0
+// filter returns the value for a query; nil = not asked for.
+func (r RemoteReconciled) filter() *bool {
+	if r.Value == "" {
+		return nil
+	}
+	remote := r.Value == "true"
+	return &remote
 }
+
+// selectsNone says whether the filters cannot match anything here: no deployment has tags.
+func (in listInput) selectsNone() bool { return len(commas(in.TagValueIDs)) > 0 }
 
 // oneOf checks the elements of a comma list in the query.
 func oneOf(problems *slipway.Problems, name string, list []string, valid func(string) bool, what string) {
@@ -142,7 +149,7 @@ func (a *api) listDeployments(ctx context.Context, in *listInput) (*struct{ Body
 	}
 	found, err := a.svc.List(ctx, authn.Principal(ctx), slipway.DeploymentQuery{
 		Name: in.Name, NameContains: in.NameContains, Statuses: commas(in.Status), IDs: commas(in.DeploymentIDs),
-		ImageVersion: in.ImageVersion, Type: in.DeploymentType, Limit: in.Limit, Offset: in.Offset,
+		ImageVersion: in.ImageVersion, Type: in.DeploymentType, Remote: in.RemoteReconciled.filter(), Limit: in.Limit, Offset: in.Offset,
 	})
 	if err != nil {
 		return nil, a.problem(err)

@@ -109,7 +109,11 @@ func nullable(schema map[string]any) {
 // orNothing is a property that may be null. One without any type is an object of the cluster's own making.
 func orNothing(property map[string]any) map[string]any {
 	if ref, ok := property["$ref"]; ok {
-		return map[string]any{"anyOf": []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}}
+		either := map[string]any{"anyOf": []any{map[string]any{"$ref": ref}, map[string]any{"type": "null"}}}
+		if text, ok := property["description"]; ok {
+			either["description"] = text
+		}
+		return either
 	}
 	if enum, ok := property["enum"].([]any); ok && !slices.Contains(enum, nil) {
 		property["enum"] = append(enum, nil)

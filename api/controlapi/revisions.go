@@ -64,8 +64,8 @@ func (a *api) listRevisions(ctx context.Context, in *revisionsInput) (*struct{ B
 	if err != nil {
 		return nil, a.problem(err)
 	}
-	if in.RemoteReconciled.Value == "true" {
-		found = nil // no revision here has a listener
+	if remote := in.RemoteReconciled.filter(); remote != nil && len(found) > 0 && *remote != (found[0].SourceConfig.ListenerID != nil) {
+		found = nil // a deployment's listener never changes, so its revisions all have the same
 	}
 	list := RevisionsList{Resources: []Revision{}, Offset: in.Offset + len(found)}
 	for _, r := range found {

@@ -30,7 +30,7 @@ func (t *tx) Listeners(q slipway.ListenerQuery) ([]slipway.Listener, error) {
 func (t *tx) PutListener(l slipway.Listener) error {
 	for other := range maps.Values(t.listeners) {
 		if other.ID != l.ID && other.TenantID == l.TenantID && other.ComputeID == l.ComputeID {
-			return slipway.Errorf(slipway.CodeConflict, "the compute_id %q is taken", l.ComputeID)
+			return slipway.Errorf(slipway.CodeConflict, "a listener of compute_id %q exists already", l.ComputeID)
 		}
 	}
 	t.listeners[l.ID] = l

@@ -34,8 +34,8 @@ type state struct {
 	integrations map[string]slipway.Integration
 	deliveries   map[[2]string]time.Time // by integration and key
 	notes        map[string]slipway.StatusNote
-	listeners   map[string]slipway.Listener
-	metrics     map[string]slipway.Metrics
+	listeners    map[string]slipway.Listener
+	metrics      map[string]slipway.Metrics
 }
 
 var _ slipway.Store = (*Store)(nil)

@@ -30,16 +30,20 @@ type World struct {
 }
 
 // New returns a bootstrapped service over any store. sealer is the real one of package seal, which this package may not
-// know.
-func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL string) *World {
+// know. The options change its settings.
+func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL string, options ...func(*control.Config)) *World {
 	t.Helper()
 	w := &World{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	w.Service = control.New(control.Config{
+	cfg := control.Config{
 		BaseURL: baseURL, Templates: templates(), UploadKey: []byte("test"), UploadLimit: 1 << 20, PushKey: []byte("push"),
 		Sources: []slipway.Source{
 			slipway.SourceGithost, slipway.SourceInternalSource, slipway.SourceInternalTemplate, slipway.SourceInternalContainer,
 		},
-	}, control.Deps{
+	}
+	for _, option := range options {
+		option(&cfg)
+	}
+	w.Service = control.New(cfg, control.Deps{
 		Store: store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler), Images: &w.Images,
 	})
 	first, err := w.Bootstrap(t.Context())
