@@ -103,7 +103,6 @@ var meanings = map[string]string{
 	"RevisionEvent.status":                           "the status that the revision took",
 	"RevisionEvent.reason":                           "why, one sentence; null while all was well",
 	"RevisionEvent.at":                               "when",
-	"EventsOutputBody.events":                        "the steps, oldest first",
 	"Secret.name":                                    "name of the environment variable",
 	"Secret.value":                                   "its value; the mask of an answer sent back keeps the stored value",
 	"SecretReference.name":                           "name of the environment variable",
@@ -126,10 +125,6 @@ var meanings = map[string]string{
 	"LogsRequest.query":              "part of the message, any case",
 	"LogsRequest.start_time":         "lines from then on, inclusive",
 	"LogsRequest.end_time":           "lines up to then, inclusive",
-	"UploadOutputBody.upload_url":    "signed, single-use address to PUT the gzip archive to, without a key",
-	"UploadOutputBody.object_path":   "the source_tarball_path of the PATCH that follows",
-	"OkOutputBody.ok":                "true",
-	"InfoOutputBody.product":         "slipway",
 
 	// Resource specs.
 	"ResourceSpec.min_scale":             "fewest replicas of the API",

@@ -27,11 +27,12 @@ type revisionsInput struct {
 
 type revisionOutput struct{ Body Revision }
 
-type eventsOutput struct {
-	Body struct {
-		Events []RevisionEvent `json:"events" required:"true" nullable:"false"`
-	}
+// RevisionEventsList are the steps of a revision's life.
+type RevisionEventsList struct {
+	Events []RevisionEvent `json:"events" required:"true" nullable:"false" doc:"the steps, oldest first"`
 }
+
+type eventsOutput struct{ Body RevisionEventsList }
 
 func (a *api) revisions() {
 	one := revisionsPath + "/{revision_id}"

@@ -11,18 +11,20 @@ import (
 	"github.com/slipway-dev/slipway/api/problem"
 )
 
-type okOutput struct {
-	Body struct {
-		OK bool `json:"ok" required:"true"`
-	}
+// Health says that the service answers.
+type Health struct {
+	OK bool `json:"ok" required:"true" doc:"true"`
 }
 
-type infoOutput struct {
-	Body struct {
-		Product string `json:"product" required:"true"`
-		Version string `json:"version" required:"true"`
-	}
+type okOutput struct{ Body Health }
+
+// Info says what the service is.
+type Info struct {
+	Product string `json:"product" required:"true" doc:"slipway"`
+	Version string `json:"version" required:"true" doc:"version of slipway"`
 }
+
+type infoOutput struct{ Body Info }
 
 // service registers the calls about the service itself. The description is rendered once, when everything is registered.
 func (a *api) service(mux *http.ServeMux) {

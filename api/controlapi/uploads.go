@@ -10,12 +10,13 @@ import (
 	"github.com/slipway-dev/slipway/api/problem"
 )
 
-type uploadOutput struct {
-	Body struct {
-		UploadURL  string `json:"upload_url" required:"true"`
-		ObjectPath string `json:"object_path" required:"true"`
-	}
+// UploadSlot says where a source archive goes (control-plane reference 5, "Source").
+type UploadSlot struct {
+	UploadURL  string `json:"upload_url" required:"true" doc:"signed, single-use address to PUT the gzip archive to, without a key"`
+	ObjectPath string `json:"object_path" required:"true" doc:"the source_tarball_path of the PATCH that follows"`
 }
+
+type uploadOutput struct{ Body UploadSlot }
 
 const uploadPath = "/uploads/{upload_id}"
 
