@@ -52,8 +52,21 @@ type Deployment struct {
 	// that bears an older one is refused, so that no stale executor moves a deployment backwards.
 	Generation int64
 
+	// DisplayName is what people call it: settable, not unique (control-plane reference 3); "" = the name.
+	DisplayName string
+	// The tiers size a deployment whose source has no resource_spec (control-plane reference 2, 8); "" = the runtime's own
+	// defaults. DatabaseTier is "" while the database is shared.
+	ComputeTier, DatabaseTier Tier
+
 	CreatedAt, UpdatedAt time.Time
-	DeletedAt            time.Time // zero = not deleted
+
+	// What happens to a deleted deployment; all zero = not deleted. Set by Deleted, Advanced, Purge and TornDown.
+	DeletedAt  time.Time
+	TearDownAt time.Time // when its workloads are told to end
+	TornDownAt time.Time // when the data plane said they have; zero = not yet
+	PurgeAt    time.Time // when data, records and name go
+	Retired    bool      // its workloads are told to end
+	Purging    bool      // its data is told to go; final
 }
 
 // SourceConfig holds the fields that make no revision or cannot be changed (spec 2.2). Nil means null.

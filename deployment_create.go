@@ -7,6 +7,9 @@ import "time"
 func Create(tenantID string, in DeploymentCreate, inst Installation, by string, now time.Time, ids IDs) (Change, error) {
 	var problems Problems
 	validateName(&problems, in.Name)
+	if in.DisplayName != "" {
+		validateDisplayName(&problems, in.DisplayName)
+	}
 	validateSource(&problems, at("source"), in.Source, inst)
 	validateFields(&problems, in.Source, in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)
 	validateRequired(&problems, in)
@@ -21,7 +24,7 @@ func Create(tenantID string, in DeploymentCreate, inst Installation, by string, 
 
 func created(tenantID string, in DeploymentCreate, by string, now time.Time, ids IDs) Change {
 	d := Deployment{
-		ID: ids(), TenantID: tenantID, Name: in.Name, Source: in.Source, Generation: 1, CreatedAt: now, UpdatedAt: now,
+		ID: ids(), TenantID: tenantID, Name: in.Name, DisplayName: in.DisplayName, Source: in.Source, Generation: 1, CreatedAt: now, UpdatedAt: now,
 		SourceConfig: in.SourceConfig.settable(in.Source), SourceRevisionConfig: in.SourceRevisionConfig.settable(),
 		TracingProjectID: ids(),
 	}

@@ -33,14 +33,6 @@ func (d Deployment) Touched(now time.Time) Deployment {
 	return d
 }
 
-// Deleted returns the deployment as deletion leaves it: out of sight, its name reserved until the data plane has torn it
-// down.
-func (d Deployment) Deleted(now time.Time) Deployment {
-	d = d.Touched(now)
-	d.Status, d.DeletedAt = DeploymentAwaitingDelete, now
-	return d
-}
-
 // Unreached returns the deployment as it stands while its listener is offline: UNKNOWN, whatever happens to it, until it is
 // Reached again (control-plane reference 4).
 func (d Deployment) Unreached(now time.Time) Deployment {

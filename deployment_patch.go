@@ -45,6 +45,9 @@ func validatePatch(d Deployment, in DeploymentPatch, inst Installation, facts Fa
 	if in.RevisionSource != nil {
 		validateRevisionSource(&problems, *in.RevisionSource, inst)
 	}
+	if in.DisplayName != nil {
+		validateDisplayName(&problems, *in.DisplayName)
+	}
 	validateFields(&problems, "", in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)
 	validateSecrets(&problems, source, deref(in.Secrets), facts.SecretNames)
 	validatePush(&problems, in.SourceConfig.BuildOnPush, in.SourceRevisionConfig.RepoRef)
@@ -132,6 +135,7 @@ func patched(d Deployment, in DeploymentPatch, facts Facts, now time.Time, ids I
 	if in.SecretReferences != nil {
 		d.SecretReferences = *in.SecretReferences
 	}
+	d.DisplayName = *or(in.DisplayName, &d.DisplayName)
 	d.UpdatedAt = now
 	c := Change{Deployment: d}
 	if in.Secrets != nil {

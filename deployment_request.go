@@ -26,6 +26,7 @@ func (i Installation) Serves(s Source) bool {
 // DeploymentCreate is the request to make a deployment (control-plane reference 3). Nil means absent or null.
 type DeploymentCreate struct {
 	Name                 string
+	DisplayName          string // "" = none
 	Source               Source
 	SourceConfig         SourceConfig
 	SourceRevisionConfig SourceRevisionConfig
@@ -41,6 +42,7 @@ type DeploymentPatch struct {
 	SourceRevisionConfig SourceRevisionConfig
 	Secrets              *[]Secret
 	SecretReferences     *[]SecretReference
+	DisplayName          *string // cannot be cleared
 }
 
 // MakesRevision says whether the request asks for a revision by itself: any non-null field of source_revision_config,

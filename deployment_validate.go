@@ -5,11 +5,14 @@ import (
 	"path"
 	"regexp"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Bounds on what a request may carry; every list and text has one.
 const (
 	MaxNameLength    = 63
+	MaxDisplayName   = 200
 	MaxFieldLength   = 2048
 	MaxCommandLength = 4096
 	MaxSecrets       = 500
@@ -65,6 +68,18 @@ func validateName(problems *Problems, name string) {
 		problems.Add(at("name"), "name has %d characters; use at most %d", len(name), MaxNameLength)
 	case !nameForm.MatchString(name):
 		problems.Add(at("name"), "name %q may hold only letters, digits, '-' and '_', and not begin with '-'", name)
+	}
+}
+
+// validateDisplayName takes any line of text: it is for people.
+func validateDisplayName(problems *Problems, name string) {
+	switch {
+	case strings.TrimSpace(name) == "":
+		problems.Add(at("display_name"), "display_name is empty; it can be changed but not cleared")
+	case utf8.RuneCountInString(name) > MaxDisplayName:
+		problems.Add(at("display_name"), "display_name has %d characters; use at most %d", utf8.RuneCountInString(name), MaxDisplayName)
+	case !utf8.ValidString(name) || strings.ContainsFunc(name, unicode.IsControl):
+		problems.Add(at("display_name"), "display_name %q holds a control character; use one line of text", short(name))
 	}
 }
 

@@ -39,9 +39,12 @@ type Revision struct {
 	SecretSetID          string // the secrets it runs with
 	BuildSecretSetID     string // the values of the .env file its build read, sealed like secrets; "" = none
 	ArtifactDigest       string // "sha256:…"; "" until built
+	ComputeTier          Tier   // of the deployment when the revision was made; "" = none
+	DatabaseTier         Tier
 	ReplayOf             string // the revision whose blueprint this one repeats; "" = none
 
 	CreatedBy            string // principal
+	RequestKey           string // keyed hash of the request that made it, by which its repetition is known; "" = none
 	CreatedAt, UpdatedAt time.Time
 
 	// Lease of whoever builds it now; the builder's reports carry LeaseEpoch and older ones are refused.

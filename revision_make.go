@@ -8,6 +8,7 @@ func (c *Change) addRevision(source Source, number int64, by string, now time.Ti
 	r := Revision{
 		ID: ids(), DeploymentID: d.ID, TenantID: d.TenantID, Number: number, Status: Creating,
 		Source: source, SourceConfig: d.SourceConfig, SecretReferences: d.SecretReferences, SecretSetID: d.SecretSetID,
+		ComputeTier: d.ComputeTier, DatabaseTier: d.DatabaseTier,
 		CreatedBy: by, CreatedAt: now, UpdatedAt: now,
 	}
 	d.SourceRevisionConfig.RepoCommitSHA = nil
@@ -31,12 +32,13 @@ func Replay(d Deployment, old Revision, latestNumber int64, by string, now time.
 	r.ID, r.Number, r.Status, r.StatusReason = ids(), latestNumber+1, Creating, ""
 	r.CreatedBy, r.CreatedAt, r.UpdatedAt = by, now, now
 	r.LeaseOwner, r.LeaseEpoch, r.LeaseExpires = "", 0, time.Time{}
-	r.ReplayOf = old.ID
+	r.ReplayOf, r.RequestKey = old.ID, ""
 
 	d.SourceRevisionConfig = old.SourceRevisionConfig
 	d.SourceConfig.ResourceSpec = old.SourceConfig.ResourceSpec
 	d.SourceConfig.InstallCommand = old.SourceConfig.InstallCommand
 	d.SourceConfig.BuildCommand = old.SourceConfig.BuildCommand
+	d.ComputeTier, d.DatabaseTier = old.ComputeTier, old.DatabaseTier
 	d.SecretReferences, d.SecretSetID = old.SecretReferences, old.SecretSetID
 	d.LatestRevisionID, d.UpdatedAt = r.ID, now
 	return Change{Deployment: d, Revision: &r}

@@ -38,7 +38,10 @@ type DesiredDeployment struct {
 	Generation   int64
 	Active       *Blueprint // the revision that serves; nil = none yet
 	Candidate    *Blueprint // the revision in AWAITING_DEPLOY or DEPLOYING; nil = none
-	Deleted      bool       // tear everything down, then report Gone
+	// Retired says that it is deleted but may be restored: keep no workload and route nothing, keep the data, then report
+	// Gone. Active and Candidate are nil then.
+	Retired bool
+	Deleted bool // tear everything down and destroy the data, then report Gone
 }
 
 // Blueprint is all a runtime needs to run a revision (architecture 4).
@@ -68,7 +71,7 @@ type Report struct {
 	RevisionID   string         // "" with Gone
 	Status       RevisionStatus // DEPLOYING, DEPLOYED or DEPLOY_FAILED; DEPLOYED makes the revision active
 	Reason       string         // one sentence, with exit code, last probe answer and last log lines where there are any
-	Gone         bool           // a deleted deployment's workloads are down
+	Gone         bool           // what a retired or deleted deployment was told to end has ended
 }
 
 // Phase is how a workload looks from outside.

@@ -90,7 +90,7 @@ func deploymentStatus(active, unfinished, deleted bool) slipway.DeploymentStatus
 		d.ActiveRevisionID = "r"
 	}
 	if deleted {
-		d = d.Deleted(at)
+		d = d.Deleted(at, slipway.DeletionTerms{})
 	}
 	return d.Settled(unfinished, at).Status
 }

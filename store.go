@@ -24,6 +24,7 @@ type Tx interface {
 	// DeploymentByName finds also deployments awaiting deletion: their name stays reserved.
 	DeploymentByName(tenantID, name string) (Deployment, error)
 	Deployments(q DeploymentQuery) ([]Deployment, error)
+	DeploymentRecords
 	PutDeployment(d Deployment) error // insert or replace by ID; CodeConflict if the name is taken
 	PurgeDeployment(id string) error  // removes it with everything that hangs on it
 

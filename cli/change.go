@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"sort"
 	"strings"
-	"time"
 
 	"github.com/slipway-dev/slipway/client"
 	"github.com/spf13/cobra"
@@ -34,57 +33,6 @@ func (a *app) redeployCommand() *cobra.Command {
 	}
 	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait for the revision's end")
 	return cmd
-}
-
-// tornDown bounds how long `slipway delete` waits until nothing is left of a deployment.
-const tornDown = 30 * time.Second
-
-func (a *app) deleteCommand() *cobra.Command {
-	var noWait bool
-	cmd := &cobra.Command{
-		Use: "delete NAME", Short: "Delete a deployment and wait until its name is free again", Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			c, d, err := a.named(cmd.Context(), args[0])
-			if err != nil {
-				return err
-			}
-			if err := c.DeleteDeployment(cmd.Context(), d.ID); err != nil {
-				return err
-			}
-			if !noWait {
-				if err := awaitGone(cmd.Context(), c, d); err != nil {
-					return err
-				}
-			}
-			if a.json {
-				return a.printJSON(map[string]string{"deleted": d.ID, "name": d.Name})
-			}
-			_, err = fmt.Fprintf(a.out, "deleted %s\n", d.Name)
-			return err
-		},
-	}
-	cmd.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until it is torn down")
-	return cmd
-}
-
-// awaitGone waits until a deleted deployment is torn down: until then its name is reserved.
-func awaitGone(ctx context.Context, c *client.Client, d client.Deployment) error {
-	ticker := time.NewTicker(followInterval / 4)
-	defer ticker.Stop()
-	for deadline := time.Now().Add(tornDown); ; {
-		left, err := c.AwaitingDelete(ctx, d.ID)
-		if err != nil || !left {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%q is deleted, but it is still being torn down; its name is free when that is done", d.Name)
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-ticker.C:
-		}
-	}
 }
 
 func (a *app) secretsCommand() *cobra.Command {

@@ -41,7 +41,7 @@ func Commands(root *cobra.Command, env Environment) []*cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	return []*cobra.Command{
 		a.deployCommand(), a.listCommand(), a.getCommand(), a.revisionsCommand(), a.logsCommand(), a.redeployCommand(),
-		a.deleteCommand(), a.secretsCommand(), a.openCommand(), a.templatesCommand(), a.versionCommand(),
+		a.deleteCommand(), a.restoreCommand(), a.secretsCommand(), a.openCommand(), a.templatesCommand(), a.versionCommand(),
 	}
 }
 
@@ -113,7 +113,7 @@ func (a *app) named(ctx context.Context, name string) (*client.Client, client.De
 		return nil, client.Deployment{}, err
 	}
 	if !found {
-		return nil, client.Deployment{}, fmt.Errorf("there is no deployment named %q; `slipway list` shows those there are", name)
+		return c, client.Deployment{}, fmt.Errorf("there is no deployment named %q; `slipway list` shows those there are", name)
 	}
 	return c, d, nil
 }

@@ -24,6 +24,12 @@ type Deployment struct {
 	ImageVersion         *string              `json:"image_version"`
 	CreatedAt            time.Time            `json:"created_at"`
 	UpdatedAt            time.Time            `json:"updated_at"`
+	DisplayName          *string              `json:"display_name"`
+	ComputeTier          *string              `json:"compute_tier"`
+	DatabaseTier         *string              `json:"database_tier"`
+	DeletedAt            *time.Time           `json:"deleted_at"`   // while AWAITING_DELETE, like the next two
+	TornDownAt           *time.Time           `json:"torn_down_at"` // nil = its workloads have not ended yet
+	PurgeAt              *time.Time           `json:"purge_at"`     // until when it can be restored
 }
 
 // SourceConfig holds the fields of spec 2.2; nil is null.
@@ -89,6 +95,7 @@ type DeploymentPatch struct {
 	SourceRevisionConfig *SourceRevisionConfig `json:"source_revision_config,omitempty"`
 	Secrets              *[]Secret             `json:"secrets,omitempty"`
 	SecretReferences     *[]SecretReference    `json:"secret_references,omitempty"`
+	DisplayName          *string               `json:"display_name,omitempty"`
 }
 
 // CreateDeployment makes a deployment.
@@ -165,19 +172,4 @@ func (c *Client) PatchDeployment(ctx context.Context, id string, in DeploymentPa
 	var out Deployment
 	err := c.do(ctx, http.MethodPatch, "/v2/deployments/"+url.PathEscape(id), nil, in, &out)
 	return out, err
-}
-
-// DeleteDeployment deletes a deployment.
-func (c *Client) DeleteDeployment(ctx context.Context, id string) error {
-	return c.do(ctx, http.MethodDelete, "/v2/deployments/"+url.PathEscape(id), nil, nil, nil)
-}
-
-// AwaitingDelete says whether a deleted deployment is still being torn down; until it is gone its name is reserved.
-func (c *Client) AwaitingDelete(ctx context.Context, id string) (bool, error) {
-	var out struct {
-		Resources []Deployment `json:"resources"`
-	}
-	query := url.Values{"deployment_ids": {id}, "status": {"AWAITING_DELETE"}}
-	err := c.do(ctx, http.MethodGet, "/v2/deployments", query, nil, &out)
-	return len(out.Resources) > 0, err
 }

@@ -144,6 +144,18 @@ func (s *Service) Patch(ctx context.Context, who slipway.Principal, id string, i
 	return out.(Deployment), nil
 }
 
+// FreeCount returns how many deployments of the caller's tenant are of type dev_free.
+func (s *Service) FreeCount(ctx context.Context, who slipway.Principal) (n int, err error) {
+	if err := authorize(who, mayRead); err != nil {
+		return 0, err
+	}
+	err = s.store.View(ctx, func(tx slipway.Tx) (err error) {
+		n, err = tx.CountDeployments(slipway.DeploymentQuery{TenantID: who.TenantID, Type: "dev_free"})
+		return err
+	})
+	return n, wrap("count free deployments", err)
+}
+
 type patchRule func(slipway.Deployment, slipway.DeploymentPatch, slipway.Installation, slipway.Facts, time.Time, slipway.IDs) (slipway.Change, error)
 
 func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, in slipway.DeploymentPatch, rule patchRule) (Deployment, error) {
@@ -199,73 +211,6 @@ func (s *Service) facts(tx slipway.Tx, d slipway.Deployment, in slipway.Deployme
 		}
 	}
 	return facts, nil
-}
-
-// Deletion says how a deployment is deleted (control-plane reference 4).
-type Deletion struct {
-	Force          bool // remove the records of one that is deleted already without waiting for its data plane; final
-	TracingProject bool // remove the tracing project too; else it stays for a later deployment of the name
-}
-
-// Delete takes a deployment out of sight at once. Its unfinished revisions are interrupted, the data plane tears it down,
-// and the records go when it reports so. Deleting twice is no error. CodeBadRequest: Force on one that is not deleted.
-func (s *Service) Delete(ctx context.Context, who slipway.Principal, id string, how Deletion) error {
-	if err := authorize(who, mayDelete); err != nil {
-		return err
-	}
-	return wrap("delete deployment", s.update(ctx, func(tx slipway.Tx) error {
-		d, err := tx.Deployment(who.TenantID, id)
-		if err != nil {
-			return deploymentNotFound(id, err)
-		}
-		switch deleted := d.Status == slipway.DeploymentAwaitingDelete; {
-		case deleted && how.Force:
-			return tx.PurgeDeployment(d.ID)
-		case deleted:
-			return nil
-		case how.Force:
-			return slipway.Errorf(slipway.CodeBadRequest, "deployment %q is not deleted, so force does not apply; leave it out", d.Name)
-		}
-		if err := s.interruptAll(tx, d.ID); err != nil {
-			return err
-		}
-		if err := releaseTracingProject(tx, d, how); err != nil {
-			return err
-		}
-		if err := tx.PutDeployment(d.Deleted(s.clock())); err != nil {
-			return err
-		}
-		return s.audit(tx, who, "delete_deployment", id, map[string]any{"name": d.Name})
-	}))
-}
-
-// releaseTracingProject lets the project outlive its deployment, unless it is to go with it.
-func releaseTracingProject(tx slipway.Tx, d slipway.Deployment, how Deletion) error {
-	if how.TracingProject {
-		return nil
-	}
-	project, err := tx.TracingProjectByName(d.TenantID, d.Name)
-	if slipway.ErrorCode(err) == slipway.CodeNotFound {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	project.DeploymentID = ""
-	return tx.PutTracingProject(project)
-}
-
-func (s *Service) interruptAll(tx slipway.Tx, deploymentID string) error {
-	open, err := unfinished(tx, deploymentID)
-	if err != nil {
-		return err
-	}
-	for _, r := range open {
-		if err := s.move(tx, &r, slipway.Interrupted, "the deployment was deleted"); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // visible returns a deployment that is not deleted; anything else is not found, in the words of control-plane reference 1.

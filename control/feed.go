@@ -91,8 +91,10 @@ func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredD
 	if c := d.SourceConfig.ListenerConfig; c != nil {
 		out.Namespace = text(c.ClusterNamespace)
 	}
-	if d.Status == slipway.DeploymentAwaitingDelete {
-		out.Deleted = true
+	if out.Deleted = d.Purged(); out.Deleted {
+		return out, nil
+	}
+	if out.Retired = d.Retired; out.Retired {
 		return out, nil
 	}
 	var err error
@@ -119,7 +121,7 @@ func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredD
 // desired state of everybody else.
 func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revision) (*slipway.Blueprint, error) {
 	b := slipway.Blueprint{
-		RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Resources: r.SourceConfig.ResourceSpec, SecretReferences: r.SecretReferences,
+		RevisionID: r.ID, Number: r.Number, ArtifactDigest: r.ArtifactDigest, Resources: resources(r), SecretReferences: r.SecretReferences,
 	}
 	if !r.Source.Built() {
 		b.Image = text(r.SourceRevisionConfig.ImageURI)
@@ -130,6 +132,14 @@ func (s *Service) blueprint(tx slipway.Tx, d slipway.Deployment, r slipway.Revis
 		b.Broken, err = err.Error(), nil
 	}
 	return &b, err
+}
+
+// resources returns what the revision was sized as: by its own spec, or by the deployment's tiers.
+func resources(r slipway.Revision) *slipway.ResourceSpec {
+	if r.SourceConfig.ResourceSpec != nil {
+		return r.SourceConfig.ResourceSpec
+	}
+	return slipway.TierSpec(r.ComputeTier, r.DatabaseTier)
 }
 
 // environment composes a revision's environment: what the build found in a .env file, over it the secrets, over both what
@@ -189,18 +199,22 @@ func (s *Service) reportOf(ctx context.Context, listenerID string, report slipwa
 			return false, err
 		}
 		if report.Gone {
-			return true, gone(tx, d)
+			return true, s.gone(tx, d)
 		}
 		return s.progress(tx, d, report)
 	}))
 }
 
-// gone removes the records of a deleted deployment; its name is free from now on.
-func gone(tx slipway.Tx, d slipway.Deployment) error {
-	if d.Status != slipway.DeploymentAwaitingDelete {
-		return slipway.Errorf(slipway.CodeConflict, "deployment %s is not deleted and cannot be gone", d.ID)
+// gone notes that a deleted deployment's workloads have ended, and removes the records of one that is purged: its name is
+// free from now on.
+func (s *Service) gone(tx slipway.Tx, d slipway.Deployment) error {
+	switch {
+	case d.Purged():
+		return tx.PurgeDeployment(d.ID)
+	case d.Retired:
+		return tx.PutDeployment(d.TornDown(s.clock()))
 	}
-	return tx.PurgeDeployment(d.ID)
+	return slipway.Errorf(slipway.CodeConflict, "deployment %s is not deleted and cannot be gone", d.ID)
 }
 
 func (s *Service) progress(tx slipway.Tx, d slipway.Deployment, report slipway.Report) (news bool, err error) {

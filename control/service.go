@@ -31,6 +31,12 @@ type Config struct {
 	PushKey []byte
 	// PushTTL is how long a push token is good for; 0 = one hour.
 	PushTTL time.Duration
+	// Deletion says how long what of a deleted deployment is kept; the zero Retention purges it as soon as it is torn down.
+	Deletion slipway.DeletionTerms
+	// LogRetention is how long deploy log lines are kept; 0 = 168 h.
+	LogRetention time.Duration
+	// LogLimit bounds the log lines kept of one deployment, in bytes; the oldest go first. 0 = 64 MiB.
+	LogLimit int64
 	// BuildLease is how long a builder holds a revision without renewing; 0 = 30 s.
 	BuildLease time.Duration
 	// ListenerPatience is how long a listener may be silent before it counts as offline; 0 = 60 s.
@@ -82,6 +88,12 @@ func New(cfg Config, deps Deps) *Service {
 	}
 	if cfg.UploadLimit == 0 {
 		cfg.UploadLimit = 209715200
+	}
+	if cfg.LogRetention == 0 {
+		cfg.LogRetention = 168 * time.Hour
+	}
+	if cfg.LogLimit == 0 {
+		cfg.LogLimit = 64 << 20
 	}
 	if cfg.BuildLease == 0 {
 		cfg.BuildLease = 30 * time.Second

@@ -332,26 +332,6 @@ func TestFeedBlocksUntilSomethingChanges(t *testing.T) {
 	}
 }
 
-func TestDeletedDeploymentIsTornDownThenForgotten(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	d := w.create()
-	w.deploy()
-	job := w.patch(d.ID).LatestRevisionID
-	must(t, 0, w.Delete(t.Context(), w.Admin, d.ID, control.Deletion{}))
-	got := w.desired()
-	if !got.Deleted || got.Active != nil || got.Candidate != nil {
-		t.Errorf("desired = %+v, want it deleted", got)
-	}
-	if _, err := w.Revision(t.Context(), w.Admin, d.ID, job); slipway.ErrorCode(err) != slipway.CodeNotFound {
-		t.Errorf("revision of a deleted deployment: %v, want CodeNotFound", err)
-	}
-	must(t, 0, w.Report(t.Context(), slipway.Report{DeploymentID: d.ID, Generation: got.Generation, Gone: true}))
-	if again := w.create(); again.ID == d.ID {
-		t.Error("the name was not free again")
-	}
-}
-
 func TestIdenticalPatchesInFlightMakeAtMostOneRevisionEach(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

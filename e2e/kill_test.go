@@ -67,7 +67,7 @@ func (m *machine) killedAt(point, greeting, next string) string {
 	}
 	m.eventually(point+": it converges", func() error { return m.settled(name, next) })
 	if name != "app" {
-		_, err := m.slipway("delete", name)
+		_, err := m.slipway("delete", name, "--purge")
 		check(m.t, err)
 	}
 	m.eventually(point+": nothing is left", func() error { return m.tidy(servers) })
@@ -99,11 +99,11 @@ func TestKilledWhileDeleting(t *testing.T) {
 		check(t, err)
 		m.kill()
 		m.up("SLIPWAY_FAILPOINT=" + point)
-		_, _ = m.slipway("delete", "app")
+		_, _ = m.slipway("delete", "app", "--purge")
 		m.awaitDeath()
 		m.up()
-		if point == "delete.receiving" {
-			_, err = m.slipway("delete", "app")
+		if point == "delete.receiving" || point == "delete.recorded" || point == "delete.removed" { // the purge was not asked for yet
+			_, err = m.slipway("delete", "app", "--purge")
 			check(t, err)
 		}
 		m.eventually(point+": nothing is left", func() error {

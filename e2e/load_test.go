@@ -206,7 +206,7 @@ func TestDeleteAndDeployAgainAtOnce(t *testing.T) {
 	}
 	_, err = m.call(http.MethodPost, m.url+"/d/app/threads", "{}", &thread)
 	check(t, err)
-	_, err = m.slipway("delete", "app")
+	_, err = m.slipway("delete", "app", "--purge")
 	check(t, err)
 	_, err = m.slipway("deploy", m.source("v2"), "--name", "app")
 	check(t, err)

@@ -29,7 +29,7 @@ type actor struct {
 
 	reported map[string]slipway.RevisionStatus // accepted by the control service, by revision
 	refused  map[string]slipway.Observed       // workloads the runtime would not start
-	gone     bool                              // reported Gone
+	gone     int64                             // the generation for which Gone was reported
 	route    plan.Step                         // the last switch
 	routed   time.Time                         // when it was made
 	retry    time.Duration
@@ -37,7 +37,7 @@ type actor struct {
 
 func newActor(l *Listener, id string) *actor {
 	return &actor{
-		l: l, id: id, kick: make(chan struct{}, 1), log: l.log.With("deployment_id", id), retry: l.cfg.RetryMin,
+		l: l, id: id, kick: make(chan struct{}, 1), log: l.log.With("deployment_id", id), retry: l.cfg.RetryMin, gone: -1,
 		reported: map[string]slipway.RevisionStatus{}, refused: map[string]slipway.Observed{},
 	}
 }
@@ -95,7 +95,7 @@ func (a *actor) run(ctx context.Context) {
 // changes) and whether the deployment is no longer wanted and nothing is left of it.
 func (a *actor) pass(ctx context.Context) (next time.Duration, finished bool) {
 	wish := a.current()
-	if wish == nil || (wish.Deleted && a.gone) {
+	if wish == nil || ((wish.Deleted || wish.Retired) && a.gone == wish.Generation) {
 		return 0, wish != nil && wish.Name == ""
 	}
 	observed, err := a.observe(ctx)
@@ -300,7 +300,7 @@ func (a *actor) reportGone(ctx context.Context, d slipway.DesiredDeployment) err
 	if err := a.l.feed.Report(ctx, r); err != nil {
 		return err
 	}
-	a.gone = true
-	a.log.Info("deployment gone", "deployment", d.Name)
+	a.gone = d.Generation
+	a.log.Info("deployment gone", "deployment", d.Name, "data_kept", d.Retired)
 	return nil
 }

@@ -156,7 +156,7 @@ func (l *Listener) spread(ctx context.Context, group *errgroup.Group, state slip
 	wanted := map[string]bool{}
 	for _, d := range state.Deployments {
 		wanted[d.DeploymentID] = true
-		if l.actors[d.DeploymentID] == nil && !d.Deleted {
+		if l.actors[d.DeploymentID] == nil && !d.Deleted && !d.Retired {
 			l.router.Route(d.Name, d.DeploymentID, "", "")
 		}
 		l.actorOf(ctx, group, d.DeploymentID).want(d)

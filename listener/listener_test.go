@@ -313,6 +313,30 @@ func TestADeletedDeploymentIsTornDown(t *testing.T) {
 	})
 }
 
+func TestARetiredDeploymentComesBack(t *testing.T) {
+	run(t, nil, func(b *bench) { b.feed.set(desk("r1", "")) }, func(b *bench) {
+		d := b.feed.get("d1")
+		active := d.Active
+		d.Retired, d.Active, d.Generation = true, nil, d.Generation+1
+		b.feed.set(d)
+		pass(time.Minute)
+		same(t, "calls", b.rt.Calls(), []string{"start r1", "remove r1"})
+		same(t, "reports", b.feed.told(), []string{"gone"})
+		d.Retired, d.Active, d.Generation = false, active, d.Generation+1
+		b.feed.set(d)
+		pass(time.Minute)
+		same(t, "calls", b.rt.Calls(), []string{"start r1", "remove r1", "start r1"})
+		d.Retired, d.Active, d.Generation = true, nil, d.Generation+1
+		b.feed.set(d)
+		pass(time.Minute)
+		d.Retired, d.Deleted, d.Generation = false, true, d.Generation+1
+		b.feed.set(d)
+		pass(time.Minute)
+		same(t, "calls", b.rt.Calls(), []string{"start r1", "remove r1", "start r1", "remove r1", "destroy d1"})
+		same(t, "reports", b.feed.told(), []string{"gone", "gone", "gone"})
+	})
+}
+
 func TestADeploymentThatVanishesLosesItsWorkloadsNotItsData(t *testing.T) {
 	run(t, nil, func(b *bench) { b.feed.set(desk("r1", "")) }, func(b *bench) {
 		b.feed.drop("d1")

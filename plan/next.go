@@ -10,7 +10,7 @@ import (
 // Next returns the steps that lead from what is observed of one deployment towards what is desired of it at now. The last
 // step may be a Wait; without one nothing is due until the world changes. What it promises:
 //
-//   - The active revision is never drained, and never removed unless the deployment is deleted (or it was draining already
+//   - The active revision is never drained, and never removed unless the deployment is deleted or retired (or it was draining already
 //     and its grace is over); it is started again after every exit, with back-off.
 //   - A candidate comes up beside the active revision; it is switched to, then reported DEPLOYED, only when ready. One
 //     that cannot become ready is reported DEPLOY_FAILED with the reason and removed; the active one goes on.
@@ -24,7 +24,7 @@ func Next(desired slipway.DesiredDeployment, observed []slipway.Observed, now ti
 	for _, o := range observed {
 		p.seen[o.RevisionID] = o
 	}
-	if desired.Deleted {
+	if desired.Deleted || desired.Retired {
 		p.tearDown()
 		return p.steps
 	}
@@ -66,13 +66,16 @@ func (p *planner) finishWait() {
 	}
 }
 
-// tearDown ends everything of a deleted deployment in one go; a step that fails ends the sequence, and it starts anew.
+// tearDown ends every workload of a deleted deployment in one go, and destroys its data unless it may be restored; a step
+// that fails ends the sequence, and it starts anew.
 func (p *planner) tearDown() {
 	p.do(Step{Verb: Unroute})
 	for _, id := range p.revisions() {
 		p.do(Step{Verb: Remove, RevisionID: id})
 	}
-	p.do(Step{Verb: Destroy})
+	if p.desired.Deleted {
+		p.do(Step{Verb: Destroy})
+	}
 	p.do(Step{Verb: Gone})
 }
 

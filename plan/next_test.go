@@ -166,3 +166,13 @@ func TestBackoffDoubles(t *testing.T) {
 		}
 	}
 }
+
+func TestARetiredDeploymentLosesItsWorkloadsNotItsData(t *testing.T) {
+	t.Parallel()
+	w := nothingActive().with("r1", slipway.PhaseReady).with("r2", slipway.PhaseStarting)
+	w.desired.Retired = true
+	got := words(plan.Next(w.desired, w.observed, now, plan.Defaults()))
+	if diff := cmp.Diff(got, []string{"unroute", "remove r1", "remove r2", "gone"}); diff != "" {
+		t.Error(diff)
+	}
+}

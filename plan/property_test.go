@@ -18,7 +18,8 @@ var phases = []slipway.Phase{slipway.PhaseStarting, slipway.PhaseReady, slipway.
 func anyWorld(t *rapid.T) world {
 	ids := []string{"r1", "r2", "r3", "r4"}
 	w := nothingActive()
-	w.desired.Deleted = rapid.IntRange(0, 9).Draw(t, "deleted") == 0
+	ending := rapid.IntRange(0, 19).Draw(t, "ending")
+	w.desired.Deleted, w.desired.Retired = ending <= 1, ending == 2
 	if id := rapid.SampledFrom(append(ids, "")).Draw(t, "active"); id != "" {
 		w.desired.Active = blueprint(id)
 	}
@@ -47,6 +48,8 @@ func (w world) find(id string) (slipway.Observed, bool) {
 	return w.observed[i], true
 }
 
+func (w world) ending() bool { return w.desired.Deleted || w.desired.Retired }
+
 func (w world) ready(b *slipway.Blueprint) bool {
 	if b == nil {
 		return false
@@ -67,10 +70,10 @@ func TestSafety(t *testing.T) {
 			isActive := w.desired.Active != nil && w.desired.Active.RevisionID == s.RevisionID
 			switch s.Verb {
 			case plan.Drain, plan.Remove:
-				if over := o.Phase == slipway.PhaseDraining && !now.Before(o.DrainUntil); isActive && !w.desired.Deleted && (!over || s.Verb != plan.Remove) {
+				if over := o.Phase == slipway.PhaseDraining && !now.Before(o.DrainUntil); isActive && !w.ending() && (!over || s.Verb != plan.Remove) {
 					t.Fatalf("%s of the active revision", s.Verb)
 				}
-				if !w.desired.Deleted && seen && o.Phase == slipway.PhaseReady && w.desired.Active != nil && !w.ready(w.desired.Active) {
+				if !w.ending() && seen && o.Phase == slipway.PhaseReady && w.desired.Active != nil && !w.ready(w.desired.Active) {
 					t.Fatalf("%s of a ready revision while the active one is not ready", s.Verb)
 				}
 			case plan.Switch:
@@ -85,8 +88,12 @@ func TestSafety(t *testing.T) {
 				if s.Status == slipway.DeployFailed && s.Reason == "" {
 					t.Fatal("failed without a reason")
 				}
-			case plan.Destroy, plan.Gone, plan.Unroute:
+			case plan.Destroy:
 				if !w.desired.Deleted {
+					t.Fatalf("%s of data that may be restored", s.Verb)
+				}
+			case plan.Gone, plan.Unroute:
+				if !w.ending() {
 					t.Fatalf("%s of a living deployment", s.Verb)
 				}
 			case plan.Wait:
@@ -95,7 +102,7 @@ func TestSafety(t *testing.T) {
 				}
 			}
 		}
-		if !w.desired.Deleted && routes != 1 {
+		if !w.ending() && routes != 1 {
 			t.Fatalf("%d switches, want 1", routes)
 		}
 	})
@@ -236,7 +243,7 @@ func TestLiveness(t *testing.T) {
 }
 
 func (m *machine) settled(want *slipway.Blueprint) bool {
-	if m.desired.Deleted {
+	if m.ending() {
 		return m.gone && len(m.observed()) == 0
 	}
 	if want == nil {

@@ -18,7 +18,7 @@ const (
 	Remove  Verb = "remove"  // end RevisionID with all its processes and forget it
 	Destroy Verb = "destroy" // remove the deployment's data
 	Report  Verb = "report"  // tell that RevisionID reached Status, and why
-	Gone    Verb = "gone"    // tell that nothing is left of a deleted deployment
+	Gone    Verb = "gone"    // tell that what a retired or deleted deployment was told to end has ended
 	Wait    Verb = "wait"    // look again at Until, even if nothing changes
 )
 

@@ -40,6 +40,8 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.huma = humago.New(mux, humaConfig())
 	a.huma.UseMiddleware(problem.PlainJSON, a.authenticate)
 	a.deployments()
+	a.deletions()
+	a.tiers()
 	a.revisions()
 	a.logs()
 	a.uploads(mux)

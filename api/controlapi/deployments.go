@@ -94,7 +94,6 @@ func (a *api) deployments() {
 	huma.Register(a.huma, created(operation("create_deployment", http.MethodPost, deploymentsPath, "Create a deployment", 400, 409)), a.createDeployment)
 	huma.Register(a.huma, operation("get_deployment", http.MethodGet, one, "Read a deployment", 404), a.getDeployment)
 	huma.Register(a.huma, operation("patch_deployment", http.MethodPatch, one, "Change a deployment", 400, 404), a.patchDeployment)
-	huma.Register(a.huma, operation("delete_deployment", http.MethodDelete, one, "Delete a deployment", 400, 404), a.deleteDeployment)
 }
 
 func (a *api) answer(d control.Deployment, err error) (*deploymentOutput, error) {
@@ -121,20 +120,6 @@ func (a *api) patchDeployment(ctx context.Context, in *patchInput) (*deploymentO
 		return nil, a.problem(missingBody())
 	}
 	return a.answer(a.svc.Patch(ctx, authn.Principal(ctx), in.DeploymentID, in.Body.domain()))
-}
-
-type deleteInput struct {
-	DeploymentPath
-	DeleteTracingProject bool `query:"delete_tracing_project" default:"false" doc:"remove the tracing project too"`
-	Force                bool `query:"force" default:"false" doc:"remove what is left of a deployment that is deleted already"`
-}
-
-func (a *api) deleteDeployment(ctx context.Context, in *deleteInput) (*struct{}, error) {
-	how := control.Deletion{Force: in.Force, TracingProject: in.DeleteTracingProject}
-	if err := a.svc.Delete(ctx, authn.Principal(ctx), in.DeploymentID, how); err != nil {
-		return nil, a.problem(err)
-	}
-	return nil, nil
 }
 
 func (a *api) listDeployments(ctx context.Context, in *listInput) (*struct{ Body DeploymentsList }, error) {

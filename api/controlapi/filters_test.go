@@ -60,7 +60,7 @@ func TestForceIsForTheDeleted(t *testing.T) {
 func TestWrongMethodIsSaid(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
-	for call, allow := range map[string]string{"PUT /v2/deployments": "GET, POST", "POST /ok": "GET", "DELETE /info": "GET", "GET /uploads/x": "PUT"} {
+	for call, allow := range map[string]string{"PUT /v2/deployments": "GET, POST, DELETE", "POST /ok": "GET", "DELETE /info": "GET", "GET /uploads/x": "PUT"} {
 		method, path, _ := strings.Cut(call, " ")
 		rec := httptest.NewRecorder()
 		s.handler.ServeHTTP(rec, httptest.NewRequest(method, path, nil))

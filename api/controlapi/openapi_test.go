@@ -73,6 +73,12 @@ var rights = map[string]struct{ need, body string }{
 	"get_deployment":                    {read, ""},
 	"patch_deployment":                  {write, `{}`},
 	"delete_deployment":                 {remove, ""},
+	"delete_deployments":                {remove, ""},
+	"restore_deployment":                {remove, ""},
+	"purge_deployment":                  {remove, ""},
+	"count_free_deployments":            {read, ""},
+	"change_deployment_tier":            {write, `{"deployment_tier":"DEDICATED_S"}`},
+	"change_resource_tiers":             {write, `{"compute_tier":"DEDICATED_S"}`},
 	"list_revisions":                    {read, ""},
 	"create_revision":                   {write, `{}`},
 	"get_revision":                      {read, ""},
@@ -112,7 +118,7 @@ func wanted(caller, need, op string) (low, high int) {
 	case "none", "bad key":
 		return 401, 401
 	case "other tenant":
-		if strings.HasPrefix(op, "list_") && !about[op] || op == "create_deployment" || op == "create_listener" {
+		if strings.HasPrefix(op, "list_") && !about[op] || op == "create_deployment" || op == "create_listener" || op == "count_free_deployments" {
 			return 200, 299 // of its own
 		}
 		if op == "delete_deployment" {
@@ -150,7 +156,7 @@ func TestAuthorisationMatrix(t *testing.T) {
 			t.Run(id+"/"+caller, func(t *testing.T) {
 				t.Parallel()
 				s := newServer(t)
-				path := s.world(op.Path)
+				path := s.world(op.Method, op.Path)
 				got, text := s.raw(s.keyOf(caller), op.Method, path, right.body)
 				if low, high := wanted(caller, right.need, id); got < low || got > high {
 					t.Errorf("%s %s = %d %s, want %d", op.Method, path, got, text, low)
@@ -166,7 +172,7 @@ func TestAuthorisationMatrix(t *testing.T) {
 }
 
 // world makes a deployment with an unfinished revision and fills the path's parameters.
-func (s *server) world(path string) string {
+func (s *server) world(method, path string) string {
 	d := s.want(201, "POST", "/v2/deployments", createGit)
 	id, revision := d["id"].(string), d["latest_revision_id"].(string)
 	if strings.HasSuffix(path, "/push-token") {
@@ -179,6 +185,12 @@ func (s *server) world(path string) string {
 	if strings.Contains(path, "{listener_id}") {
 		l := s.want(201, "POST", "/v2/listeners", `{"compute_type":"cluster","compute_id":"east","compute_config":{"cluster_namespaces":null}}`)
 		path = strings.ReplaceAll(path, "{listener_id}", l["id"].(string))
+	}
+	switch {
+	case path == "/v2/deployments" && method == "DELETE":
+		return path + "?deployment_ids=" + id
+	case strings.HasSuffix(path, "/restore"), strings.HasSuffix(path, "/purge"):
+		s.want(204, "DELETE", "/v2/deployments/"+id, "")
 	}
 	path = strings.NewReplacer("{deployment_id}", id, "{project_id}", id, "{revision_id}", revision).Replace(path)
 	switch {

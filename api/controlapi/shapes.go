@@ -23,6 +23,14 @@ type Deployment struct {
 	LatestRevisionID     *string              `json:"latest_revision_id" required:"true" format:"uuid"`
 	ActiveRevisionID     *string              `json:"active_revision_id" required:"true" format:"uuid"`
 	ImageVersion         *string              `json:"image_version"`
+	DisplayName          *string              `json:"display_name"`
+	URL                  *string              `json:"url"`
+	DeploymentTier       *string              `json:"deployment_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L"`
+	ComputeTier          *string              `json:"compute_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L"`
+	DatabaseTier         *string              `json:"database_tier" enum:"DEDICATED_S,DEDICATED_M,DEDICATED_L"`
+	DeletedAt            *time.Time           `json:"deleted_at,omitempty" doc:"while AWAITING_DELETE"`
+	TornDownAt           *time.Time           `json:"torn_down_at,omitempty" doc:"when its workloads had ended"`
+	PurgeAt              *time.Time           `json:"purge_at,omitempty" doc:"until when it can be restored"`
 }
 
 // SourceConfig holds the fields of spec 2.2, in requests and answers.
@@ -76,6 +84,7 @@ type SecretReference struct {
 // DeploymentCreateRequest is the body of POST /v2/deployments (control-plane reference 3).
 type DeploymentCreateRequest struct {
 	Name                 string                      `json:"name" required:"true"`
+	DisplayName          *string                     `json:"display_name"`
 	Source               string                      `json:"source" required:"true" enum:"githost,external_container,internal_container,internal_source,internal_template"`
 	SourceConfig         SourceConfig                `json:"source_config" required:"true"`
 	SourceRevisionConfig SourceRevisionConfigRequest `json:"source_revision_config" required:"true"`
@@ -90,6 +99,7 @@ type DeploymentPatchRequest struct {
 	SourceRevisionConfig *SourceRevisionConfigRequest `json:"source_revision_config"`
 	Secrets              *[]Secret                    `json:"secrets"`
 	SecretReferences     *[]SecretReference           `json:"secret_references"`
+	DisplayName          *string                      `json:"display_name"`
 }
 
 // DeploymentsList is one page of deployments; offset is that of the next page.
@@ -149,13 +159,13 @@ func (c SourceRevisionConfigRequest) domain() slipway.SourceRevisionConfig {
 
 func (r DeploymentCreateRequest) domain() slipway.DeploymentCreate {
 	return slipway.DeploymentCreate{
-		Name: r.Name, Source: slipway.Source(r.Source), SourceConfig: r.SourceConfig.domain(),
+		Name: r.Name, DisplayName: value(r.DisplayName), Source: slipway.Source(r.Source), SourceConfig: r.SourceConfig.domain(),
 		SourceRevisionConfig: r.SourceRevisionConfig.domain(), Secrets: secrets(r.Secrets), SecretReferences: references(r.SecretReferences),
 	}
 }
 
 func (r DeploymentPatchRequest) domain() slipway.DeploymentPatch {
-	out := slipway.DeploymentPatch{SecretReferences: references(r.SecretReferences)}
+	out := slipway.DeploymentPatch{SecretReferences: references(r.SecretReferences), DisplayName: r.DisplayName}
 	if r.RevisionSource != nil {
 		source := slipway.Source(*r.RevisionSource)
 		out.RevisionSource = &source
@@ -199,7 +209,11 @@ func (a *api) shown(d control.Deployment) Deployment {
 		SourceRevisionConfig: revisionConfig(d.SourceRevisionConfig), Secrets: []Secret{}, ID: d.ID, TenantID: d.TenantID,
 		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(), Status: string(d.Status),
 		LatestRevisionID: orNull(d.LatestRevisionID), ActiveRevisionID: orNull(d.ActiveRevisionID), ImageVersion: orNull(d.ImageVersion),
+		DisplayName: orNull(d.DisplayName), DeploymentTier: orNull(string(d.ComputeTier)), ComputeTier: orNull(string(d.ComputeTier)),
+		DatabaseTier: orNull(string(d.DatabaseTier)), DeletedAt: timeOrNull(d.DeletedAt), TornDownAt: timeOrNull(d.TornDownAt),
+		PurgeAt: timeOrNull(d.PurgeAt),
 	}
+	out.URL = out.SourceConfig.CustomURL
 	for _, s := range d.Secrets {
 		out.Secrets = append(out.Secrets, Secret{Name: s.Name, Value: s.Value})
 	}
@@ -253,4 +267,12 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
+}
+
+func timeOrNull(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC()
+	return &t
 }

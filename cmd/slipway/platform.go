@@ -94,6 +94,7 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 	p.control = control.New(control.Config{
 		BaseURL: s.base(p.url), Sources: sources, Templates: templates.All(),
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
+		Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
 	}, control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
 	})
@@ -181,6 +182,7 @@ func (p *platform) work(ctx context.Context) error {
 	loops, ctx := errgroup.WithContext(ctx)
 	loops.Go(func() error { return p.listener.Run(ctx) })
 	loops.Go(func() error { return p.builder.Run(ctx) })
+	loops.Go(func() error { return p.control.Run(ctx) })
 	return loops.Wait()
 }
 

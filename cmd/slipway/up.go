@@ -29,6 +29,7 @@ type upSettings struct {
 	sources         []string
 	allowRegistries []string
 	builds          int
+	keep            keepSettings
 	failAt          failpoint
 }
 
@@ -72,6 +73,7 @@ func upCommand() *cobra.Command {
 	flags.StringArrayVar(&s.allowFileRepos, "allow-file-repos", nil, "allow file:// git repositories below this directory (repeatable)")
 	flags.StringSliceVar(&s.sources, "sources", defaultSources(), "sources that deployments may have; internal_container opens a registry to push images to")
 	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of `docker login` (repeatable)")
+	s.keep.flags(cmd)
 	flags.IntVar(&s.builds, "builds", 2, "builds at the same time (1 to 64)")
 	return cmd
 }
@@ -82,6 +84,9 @@ func (s upSettings) check() error {
 		return fmt.Errorf("--builds is %d; give a number from 1 to 64", s.builds)
 	}
 	if _, err := s.served(); err != nil {
+		return err
+	}
+	if err := s.keep.check(); err != nil {
 		return err
 	}
 	if s.publicURL == "" {
@@ -246,6 +251,7 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	}
 	defer log.Close()
 	args := []string{"up", "--data-dir", s.dataDir, "--listen", s.listen, "--no-example", "--builds", fmt.Sprint(s.builds)}
+	args = append(args, s.keep.args()...)
 	if s.publicURL != "" {
 		args = append(args, "--public-url", s.publicURL)
 	}

@@ -151,6 +151,25 @@ func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error
 	return cut(out, q.Limit, q.Offset), nil
 }
 
+func (t *tx) CountDeployments(q slipway.DeploymentQuery) (int, error) {
+	q.Limit, q.Offset = 0, 0
+	found, err := t.Deployments(q)
+	return len(found), err
+}
+
+func (t *tx) DueDeployment() (slipway.Deployment, error) {
+	var due slipway.Deployment
+	for _, d := range t.deployments {
+		if at := d.Due(); !at.IsZero() && (due.ID == "" || at.Before(due.Due())) {
+			due = d
+		}
+	}
+	if due.ID == "" {
+		return due, none("deployment", "due")
+	}
+	return due, nil
+}
+
 func matches(q slipway.DeploymentQuery, d slipway.Deployment) bool {
 	statuses := len(q.Statuses) == 0 && d.Status != slipway.DeploymentAwaitingDelete || slices.Contains(q.Statuses, string(d.Status))
 	return statuses && (q.TenantID == "" || q.TenantID == d.TenantID) && (q.Name == "" || q.Name == d.Name) &&

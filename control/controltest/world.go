@@ -36,6 +36,7 @@ func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL strin
 	w := &World{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
 	cfg := control.Config{
 		BaseURL: baseURL, Templates: templates(), UploadKey: []byte("test"), UploadLimit: 1 << 20, PushKey: []byte("push"),
+		Deletion: slipway.DeletionTerms{Retention: 168 * time.Hour},
 		Sources: []slipway.Source{
 			slipway.SourceGithost, slipway.SourceInternalSource, slipway.SourceInternalTemplate, slipway.SourceInternalContainer,
 		},

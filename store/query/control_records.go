@@ -39,26 +39,7 @@ func (t *tx) DeploymentByName(tenantID, name string) (slipway.Deployment, error)
 
 // Deployments lists deployments.
 func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error) {
-	w := &where{}
-	for column, value := range map[string]string{"tenant_id": q.TenantID, "name": q.Name, "image_version": q.ImageVersion, "type": q.Type, "integration_id": q.Integration} {
-		if value != "" {
-			w.and(column+" = ?", value)
-		}
-	}
-	if q.NameContains != "" {
-		w.and(t.dialect.Folded("name"), q.NameContains)
-	}
-	if q.Listener != nil {
-		w.and("listener_id = ?", *q.Listener)
-	}
-	if q.Remote != nil {
-		w.and("(listener_id <> '') = ?", *q.Remote)
-	}
-	if len(q.Statuses) == 0 {
-		w.and("status <> 'AWAITING_DELETE'")
-	}
-	in(w, "status", q.Statuses)
-	in(w, "id", q.IDs)
+	w := t.deploymentsWhere(q)
 	order := " ORDER BY created_at DESC, id DESC"
 	if q.NameContains != "" {
 		order = " ORDER BY name = ? DESC, created_at DESC, id DESC"
@@ -69,13 +50,15 @@ func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error
 }
 
 const putDeployment = `
-INSERT INTO deployments (id, tenant_id, name, status, image_version, type, integration_id, listener_id, created_at, doc) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET status = excluded.status, name = excluded.name, image_version = excluded.image_version, type = excluded.type, doc = excluded.doc`
+INSERT INTO deployments (id, tenant_id, name, status, image_version, type, integration_id, listener_id, created_at, due_at, doc)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET status = excluded.status, name = excluded.name, image_version = excluded.image_version,
+  type = excluded.type, due_at = excluded.due_at, doc = excluded.doc`
 
 // PutDeployment inserts or replaces a deployment.
 func (t *tx) PutDeployment(d slipway.Deployment) error {
 	_, err := t.c.Exec(putDeployment, d.ID, d.TenantID, d.Name, d.Status, d.ImageVersion, orEmpty(d.SourceConfig.DeploymentType),
-		orEmpty(d.SourceConfig.IntegrationID), d.ListenerID(), micros(d.CreatedAt), encode(d))
+		orEmpty(d.SourceConfig.IntegrationID), d.ListenerID(), micros(d.CreatedAt), micros(d.Due()), encode(d))
 	if t.taken(err, `SELECT 1 FROM deployments WHERE tenant_id = ? AND name = ? AND id <> ?`, d.TenantID, d.Name, d.ID) {
 		return slipway.Errorf(slipway.CodeConflict, "a deployment named %q exists already; choose another name", d.Name)
 	}

@@ -15,7 +15,8 @@ func RunControl(t *testing.T, open func(t *testing.T) slipway.Store) {
 	for name, test := range map[string]func(t *testing.T, s slipway.Store){
 		"deployments": deployments, "builds": builds, "logs": logs, "transactions": transactions, "access": access,
 		"tracing projects": tracingProjects, "integrations": integrations, "deliveries": deliveries, "status notes": statusNotes,
-		"listeners": listeners,
+		"listeners":       listeners,
+		"due deployments": dueDeployments, "counted deployments": countedDeployments,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

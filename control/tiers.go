@@ -1,0 +1,54 @@
+package control
+
+import (
+	"context"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// ChangeTier changes the size of a deployment and makes a revision of what is deployed in that size (control-plane
+// reference 2).
+func (s *Service) ChangeTier(ctx context.Context, who slipway.Principal, id string, in slipway.TierChange) (Deployment, error) {
+	if err := authorize(who, mayUpdate); err != nil {
+		return Deployment{}, err
+	}
+	var out Deployment
+	err := s.update(ctx, func(tx slipway.Tx) error {
+		d, err := visible(tx, who.TenantID, id)
+		if err != nil {
+			return err
+		}
+		newest, err := newestRevision(tx, d.ID)
+		if err != nil {
+			return err
+		}
+		facts := slipway.Facts{By: who.ID}
+		if newest != nil {
+			facts.LatestNumber = newest.Number
+		}
+		change, err := slipway.ChangeTier(d, in, newest, facts, s.clock(), s.ids)
+		if err != nil {
+			return err
+		}
+		if err := s.write(tx, change); err != nil {
+			return err
+		}
+		detail := auditOf(change)
+		detail["compute_tier"], detail["database_tier"] = change.Deployment.ComputeTier, change.Deployment.DatabaseTier
+		if err := s.audit(tx, who, "update_deployment", id, detail); err != nil {
+			return err
+		}
+		out, err = s.shown(tx, who.TenantID, id)
+		return err
+	})
+	return out, wrap("change tier", err)
+}
+
+// newestRevision returns the revision that was made last; nil = there is none.
+func newestRevision(tx slipway.Tx, deploymentID string) (*slipway.Revision, error) {
+	newest, err := tx.Revisions(slipway.RevisionQuery{DeploymentID: deploymentID, Limit: 1})
+	if err != nil || len(newest) == 0 {
+		return nil, err
+	}
+	return &newest[0], nil
+}
