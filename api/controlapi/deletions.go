@@ -23,14 +23,14 @@ type deleteAllInput struct {
 
 // DeletionsResult says what became of a deletion of several deployments (control-plane reference 2).
 type DeletionsResult struct {
-	Deleted []string         `json:"deleted" required:"true" nullable:"false"`
-	Failed  []DeletionFailed `json:"failed" required:"true" nullable:"false"`
+	Deleted []string         `json:"deleted" required:"true" nullable:"false" doc:"ids of those that are deleted"`
+	Failed  []DeletionFailed `json:"failed" required:"true" nullable:"false" doc:"those that were not, and why"`
 }
 
 // DeletionFailed is one deployment that was not deleted.
 type DeletionFailed struct {
 	ID     string `json:"id" required:"true" format:"uuid"`
-	Detail string `json:"detail" required:"true"`
+	Detail string `json:"detail" required:"true" doc:"why it was not deleted"`
 }
 
 type deletionsOutput struct {

@@ -23,11 +23,11 @@ type Deployment struct {
 	LatestRevisionID     *string              `json:"latest_revision_id" required:"true" format:"uuid"`
 	ActiveRevisionID     *string              `json:"active_revision_id" required:"true" format:"uuid"`
 	ImageVersion         *string              `json:"image_version"`
-	DisplayName          *string              `json:"display_name"`
-	URL                  *string              `json:"url"`
-	DeploymentTier       *string              `json:"deployment_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L"`
-	ComputeTier          *string              `json:"compute_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L"`
-	DatabaseTier         *string              `json:"database_tier" enum:"DEDICATED_S,DEDICATED_M,DEDICATED_L"`
+	DisplayName          *string              `json:"display_name" doc:"what people call it; not unique, cannot be cleared"`
+	URL                  *string              `json:"url" doc:"where it is served, like source_config.custom_url"`
+	DeploymentTier       *string              `json:"deployment_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L" doc:"the same as compute_tier"`
+	ComputeTier          *string              `json:"compute_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L" doc:"size of its servers; null while it has none"`
+	DatabaseTier         *string              `json:"database_tier" enum:"DEDICATED_S,DEDICATED_M,DEDICATED_L" doc:"size of its database; null while that is shared or has no tier"`
 	DeletedAt            *time.Time           `json:"deleted_at,omitempty" doc:"while AWAITING_DELETE"`
 	TornDownAt           *time.Time           `json:"torn_down_at,omitempty" doc:"when its workloads had ended"`
 	PurgeAt              *time.Time           `json:"purge_at,omitempty" doc:"until when it can be restored"`
@@ -84,7 +84,7 @@ type SecretReference struct {
 // DeploymentCreateRequest is the body of POST /v2/deployments (control-plane reference 3).
 type DeploymentCreateRequest struct {
 	Name                 string                      `json:"name" required:"true"`
-	DisplayName          *string                     `json:"display_name"`
+	DisplayName          *string                     `json:"display_name" doc:"what people call it; not unique, cannot be cleared"`
 	Source               string                      `json:"source" required:"true" enum:"githost,external_container,internal_container,internal_source,internal_template"`
 	SourceConfig         SourceConfig                `json:"source_config" required:"true"`
 	SourceRevisionConfig SourceRevisionConfigRequest `json:"source_revision_config" required:"true"`
@@ -99,7 +99,7 @@ type DeploymentPatchRequest struct {
 	SourceRevisionConfig *SourceRevisionConfigRequest `json:"source_revision_config"`
 	Secrets              *[]Secret                    `json:"secrets"`
 	SecretReferences     *[]SecretReference           `json:"secret_references"`
-	DisplayName          *string                      `json:"display_name"`
+	DisplayName          *string                      `json:"display_name" doc:"what people call it; not unique, cannot be cleared"`
 }
 
 // DeploymentsList is one page of deployments; offset is that of the next page.

@@ -12,13 +12,13 @@ import (
 
 // DeploymentTierRequest is the body of PATCH deployment-tier (control-plane reference 2).
 type DeploymentTierRequest struct {
-	DeploymentTier string `json:"deployment_tier" required:"true" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L"`
+	DeploymentTier string `json:"deployment_tier" required:"true" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L" doc:"the tier of compute and database"`
 }
 
 // ResourceTiersRequest is the body of PATCH resource-tiers: at least one of them; null keeps what is stored.
 type ResourceTiersRequest struct {
-	ComputeTier  *string `json:"compute_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L"`
-	DatabaseTier *string `json:"database_tier" enum:"DEDICATED_S,DEDICATED_M,DEDICATED_L"`
+	ComputeTier  *string `json:"compute_tier" enum:"SERVERLESS_S,SERVERLESS_M,SERVERLESS_L,DEDICATED_S,DEDICATED_M,DEDICATED_L" doc:"null keeps what is stored"`
+	DatabaseTier *string `json:"database_tier" enum:"DEDICATED_S,DEDICATED_M,DEDICATED_L" doc:"null keeps what is stored"`
 }
 
 type deploymentTierInput struct {
@@ -33,7 +33,7 @@ type resourceTiersInput struct {
 
 type countOutput struct {
 	Body struct {
-		Count int `json:"count" required:"true"`
+		Count int `json:"count" required:"true" doc:"how many there are"`
 	}
 }
 
