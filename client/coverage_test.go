@@ -46,6 +46,27 @@ var methods = map[string]call{
 		return err
 	},
 	"delete_deployment": func(ctx context.Context, c *client.Client, _ string) error { return c.DeleteDeployment(ctx, id) },
+	"delete_deployments": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.DeleteDeployments(ctx, []string{id})
+		return err
+	},
+	"restore_deployment": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.RestoreDeployment(ctx, id)
+		return err
+	},
+	"purge_deployment": func(ctx context.Context, c *client.Client, _ string) error { return c.PurgeDeployment(ctx, id) },
+	"change_deployment_tier": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.ChangeDeploymentTier(ctx, id, "DEDICATED_S")
+		return err
+	},
+	"change_resource_tiers": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.ChangeResourceTiers(ctx, id, "DEDICATED_S", "")
+		return err
+	},
+	"count_free_deployments": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.FreeCount(ctx)
+		return err
+	},
 	"list_revisions": func(ctx context.Context, c *client.Client, _ string) error {
 		_, _, err := c.FindRevisions(ctx, id, client.RevisionFilter{})
 		return err

@@ -25,6 +25,8 @@ type Deployment struct {
 	CreatedAt            time.Time            `json:"created_at"`
 	UpdatedAt            time.Time            `json:"updated_at"`
 	DisplayName          *string              `json:"display_name"`
+	URL                  *string              `json:"url"`
+	DeploymentTier       *string              `json:"deployment_tier"`
 	ComputeTier          *string              `json:"compute_tier"`
 	DatabaseTier         *string              `json:"database_tier"`
 	DeletedAt            *time.Time           `json:"deleted_at"`   // while AWAITING_DELETE, like the next two
@@ -86,6 +88,7 @@ type DeploymentCreate struct {
 	SourceRevisionConfig SourceRevisionConfig `json:"source_revision_config"`
 	Secrets              []Secret             `json:"secrets"`
 	SecretReferences     []SecretReference    `json:"secret_references,omitempty"`
+	DisplayName          *string              `json:"display_name,omitempty"`
 }
 
 // DeploymentPatch is the body of PATCH /v2/deployments/{id}; nil fields stay as they are (spec 4.1).
