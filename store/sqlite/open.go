@@ -67,6 +67,24 @@ func OpenAgent(path string) (*AgentStore, error) {
 	return &AgentStore{Agent: query.NewAgent(e, dialect{}, instances), engine: e}, nil
 }
 
+// BeaconStore is the store of a collector on a file; it implements beacon.Store.
+type BeaconStore struct {
+	*query.Beacon
+	engine *engine
+}
+
+// Close applies what is queued and closes the file. It is idempotent.
+func (s *BeaconStore) Close() error { return s.engine.close() }
+
+// OpenBeacon opens the store of a collector at path, making or migrating the file. Several processes may hold it.
+func OpenBeacon(path string) (*BeaconStore, error) {
+	e, err := open(path, "beacon")
+	if err != nil {
+		return nil, err
+	}
+	return &BeaconStore{Beacon: query.NewBeacon(e), engine: e}, nil
+}
+
 func open(path, kind string) (*engine, error) {
 	db, err := openDB(path)
 	if err != nil {
