@@ -50,6 +50,7 @@ func command() *cobra.Command {
 	}
 	root.AddCommand(cli.Commands(root, cli.Environment{Version: version, Getenv: os.Getenv, Out: os.Stdout})...)
 	root.AddCommand(upCommand(), downCommand(), serveCommand())
+	root.AddCommand(collectorCommand(), licenseCommand(), usageCommand())
 	cli.Helpful(root)
 	return root
 }
