@@ -167,16 +167,17 @@ func (r *Registry) dispatch(w http.ResponseWriter, req *http.Request, c *call) e
 	return unsupported(req)
 }
 
-// upload answers what is asked about one open upload.
+// upload answers what is asked about one open upload. Looking is free; one request at a time changes it.
 func (r *Registry) upload(w http.ResponseWriter, req *http.Request, c *call) error {
+	if req.Method == http.MethodGet {
+		return c.uploadStatus(w)
+	}
 	release, err := c.space.hold(c.reference)
 	if err != nil {
 		return err
 	}
 	defer release()
 	switch req.Method {
-	case http.MethodGet:
-		return c.uploadStatus(w)
 	case http.MethodPatch:
 		return r.appendUpload(w, req, c)
 	case http.MethodPut:
