@@ -15,15 +15,9 @@ func (a *app) redeployCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "redeploy NAME [REVISION]", Short: "Run the blueprint of a revision again (default: the latest)", Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, d, err := a.named(cmd.Context(), args[0])
+			c, d, revision, err := a.revision(cmd.Context(), args)
 			if err != nil {
 				return err
-			}
-			revision := value(d.LatestRevisionID)
-			if len(args) == 2 {
-				revision = args[1]
-			} else if d.LatestRevisionID == nil {
-				return fmt.Errorf("%q has no revision yet; make one with `slipway deploy`", d.Name)
 			}
 			if d, err = c.Redeploy(cmd.Context(), d.ID, revision); err != nil {
 				return err
