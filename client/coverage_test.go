@@ -140,6 +140,56 @@ var methods = map[string]call{
 	},
 }
 
+// listenerMethods are those about listeners and their protocol.
+var listenerMethods = map[string]call{
+	"list_listeners": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.Listeners(ctx, 1, 0)
+		return err
+	},
+	"create_listener": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.CreateListener(ctx, client.ListenerCreate{})
+		return err
+	},
+	"get_listener": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Listener(ctx, id)
+		return err
+	},
+	"patch_listener": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.PatchListener(ctx, id, client.ListenerPatch{})
+		return err
+	},
+	"delete_listener": func(ctx context.Context, c *client.Client, _ string) error { return c.DeleteListener(ctx, id) },
+	"get_listener_state": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.ListenerState(ctx, id, "", 0)
+		return err
+	},
+	"report_listener_status": func(ctx context.Context, c *client.Client, _ string) error {
+		return c.ReportListenerStatus(ctx, id, client.ListenerReport{})
+	},
+	"append_listener_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.AppendListenerLogs(ctx, id, nil)
+		return err
+	},
+	"put_listener_metrics": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.PutListenerMetrics(ctx, id, nil)
+		return err
+	},
+	"get_deployment_metrics": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.DeploymentMetrics(ctx, id)
+		return err
+	},
+}
+
+// method looks a call up.
+func method(operation string) (call, bool) {
+	for _, table := range []map[string]call{methods, listenerMethods} {
+		if c, ok := table[operation]; ok {
+			return c, true
+		}
+	}
+	return nil, false
+}
+
 // same are operations that another one of the table does by another path.
 var same = map[string]string{"create_upload_url_unversioned": "create_upload_url"}
 
@@ -151,7 +201,11 @@ var shapes = map[string]any{
 	"Revision": client.Revision{}, "RevisionEvent": client.RevisionEvent{}, "LogEntry": client.LogEntry{},
 	"ResourceSpec": client.ResourceSpec{}, "Volume": client.Volume{}, "VolumeMount": client.VolumeMount{},
 	"Container": client.Container{}, "EnvVar": client.EnvVar{}, "Template": client.Template{},
-	"TracingProject": client.TracingProject{}, "PushToken": client.PushToken{}, "InfoOutputBody": client.Info{},
+	"TracingProject": client.TracingProject{}, "PushToken": client.PushToken{}, "Info": client.Info{},
+	"Listener": client.Listener{}, "ComputeConfig": client.ComputeConfig{}, "ListenerCreateRequest": client.ListenerCreate{},
+	"ListenerPatchRequest": client.ListenerPatch{}, "ListenerState": client.ListenerState{}, "DesiredDeployment": client.DesiredDeployment{},
+	"DesiredRevision": client.DesiredRevision{}, "ListenerReport": client.ListenerReport{}, "ListenerLog": client.ListenerLog{},
+	"DeploymentMetrics": client.DeploymentMetrics{}, "Accepted": client.Accepted{},
 }
 
 type description struct {
@@ -198,27 +252,29 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 	c := client.New(srv.URL, "key")
 	var known []string
 	for path, item := range described(t).Paths {
-		for method, op := range item {
+		for verb, op := range item {
 			known = append(known, op.OperationID)
-			if _, ok := methods[same[op.OperationID]]; ok {
+			if _, ok := method(same[op.OperationID]); ok {
 				continue
 			}
-			call, ok := methods[op.OperationID]
+			call, ok := method(op.OperationID)
 			if !ok {
-				t.Errorf("no method of the client makes %s (%s %s)", op.OperationID, strings.ToUpper(method), path)
+				t.Errorf("no method of the client makes %s (%s %s)", op.OperationID, strings.ToUpper(verb), path)
 				continue
 			}
 			if err := call(t.Context(), c, srv.URL); err != nil {
 				t.Errorf("%s: %v", op.OperationID, err)
 			}
-			if want := matcher(method, path); !want.MatchString(heard.last) {
+			if want := matcher(verb, path); !want.MatchString(heard.last) {
 				t.Errorf("%s makes %s, want %s", op.OperationID, heard.last, want)
 			}
 		}
 	}
-	for name := range methods {
-		if !slices.Contains(known, name) {
-			t.Errorf("the table names %s, which is not described", name)
+	for _, table := range []map[string]call{methods, listenerMethods} {
+		for name := range table {
+			if !slices.Contains(known, name) {
+				t.Errorf("the table names %s, which is not described", name)
+			}
 		}
 	}
 }

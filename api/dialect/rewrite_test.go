@@ -55,12 +55,14 @@ func TestErrorsOutward(t *testing.T) {
 func TestEveryName(t *testing.T) {
 	t.Parallel()
 	for _, n := range names {
-		upstream, canonical := nested(n.at+"."+n.upstream, `"x"`), nested(n.at+"."+n.canonical, `"x"`)
-		if got, _ := inward(nil).translate([]byte(upstream)); string(got) != canonical {
-			t.Errorf("inward %s = %s, want %s", upstream, got, canonical)
-		}
-		if got, _ := outward().translate([]byte(canonical)); string(got) != upstream {
-			t.Errorf("outward %s = %s, want %s", canonical, got, upstream)
+		for _, at := range n.at {
+			upstream, canonical := nested(at+"."+n.upstream, `"x"`), nested(at+"."+n.canonical, `"x"`)
+			if got, _ := inward(nil).translate([]byte(upstream)); string(got) != canonical {
+				t.Errorf("inward %s = %s, want %s", upstream, got, canonical)
+			}
+			if got, _ := outward().translate([]byte(canonical)); string(got) != upstream {
+				t.Errorf("outward %s = %s, want %s", canonical, got, upstream)
+			}
 		}
 	}
 	for _, v := range values {

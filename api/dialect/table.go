@@ -4,8 +4,11 @@ package dialect
 // (control-plane reference, "Aliases accepted on input"). A position is a path of member names from the outside of a
 // document; arrays are transparent, so `resources.source` is the source of each element of `resources`.
 
-// name is a member whose name differs.
-type name struct{ at, upstream, canonical string }
+// name is a member whose name differs, at each of the positions.
+type name struct {
+	at                  []string
+	upstream, canonical string
+}
 
 // value is a string that differs at a position; the same holds for a query parameter that has the position's name.
 type value struct{ at, upstream, canonical string }
@@ -13,14 +16,17 @@ type value struct{ at, upstream, canonical string }
 // route is a beginning of a path that differs.
 type route struct{ upstream, canonical string }
 
+// specs are the positions of resource specs: in a deployment or revision, and in what a listener is told to run.
+var specs = []string{"source_config.resource_spec", "deployments.active.resources", "deployments.candidate.resources"}
+
 var names = []name{
-	{"source_revision_config", "langgraph_config_path", "agentgraph_config_path"},
-	{"source_config.listener_config", "k8s_namespace", "cluster_namespace"},
-	{"source_config.resource_spec", "redis_cpu", "cache_cpu"},
-	{"source_config.resource_spec", "redis_cpu_limit", "cache_cpu_limit"},
-	{"source_config.resource_spec", "redis_memory_mb", "cache_memory_mb"},
-	{"source_config.resource_spec", "redis_memory_limit_mb", "cache_memory_limit_mb"},
-	{"compute_config", "k8s_namespaces", "cluster_namespaces"},
+	{[]string{"source_revision_config"}, "langgraph_config_path", "agentgraph_config_path"},
+	{[]string{"source_config.listener_config", "deployments"}, "k8s_namespace", "cluster_namespace"},
+	{[]string{"compute_config"}, "k8s_namespaces", "cluster_namespaces"},
+	{specs, "redis_cpu", "cache_cpu"},
+	{specs, "redis_cpu_limit", "cache_cpu_limit"},
+	{specs, "redis_memory_mb", "cache_memory_mb"},
+	{specs, "redis_memory_limit_mb", "cache_memory_limit_mb"},
 }
 
 var values = []value{

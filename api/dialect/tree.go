@@ -39,10 +39,11 @@ type tree struct {
 func inward(extra []value) *tree {
 	t := newTree()
 	for _, n := range names {
-		at := t.at(n.at)
-		at.names[n.upstream], at.spelled[n.canonical] = n.canonical, n.upstream
-		both := at.member(n.canonical)
-		at.members[n.upstream] = both
+		for _, position := range n.at {
+			at := t.at(position)
+			at.names[n.upstream], at.spelled[n.canonical] = n.canonical, n.upstream
+			at.members[n.upstream] = at.member(n.canonical)
+		}
 	}
 	for _, v := range slices.Concat(values, extra) {
 		t.at(v.at).values[v.upstream] = v.canonical
@@ -55,10 +56,12 @@ func inward(extra []value) *tree {
 func outward() *tree {
 	t := newTree()
 	for _, n := range names {
-		at := t.at(n.at)
-		at.names[n.canonical] = n.upstream
 		t.word(n.canonical, n.upstream)
-		at.members[n.upstream] = at.member(n.canonical)
+		for _, position := range n.at {
+			at := t.at(position)
+			at.names[n.canonical] = n.upstream
+			at.members[n.upstream] = at.member(n.canonical)
+		}
 	}
 	for _, v := range values {
 		t.at(v.at).values[v.canonical] = v.upstream
