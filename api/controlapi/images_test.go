@@ -76,6 +76,13 @@ func TestAPushedImageIsPinned(t *testing.T) {
 			t.Errorf("revision runs %v, %v, want the digest that the tag stood for at first", image, digest)
 		}
 	}
+	state, err := s.Desired(t.Context(), "")
+	if err != nil || len(state.Deployments) != 1 || state.Deployments[0].Candidate == nil {
+		t.Fatalf("desired = %+v, %v; want the first revision as a candidate", state, err)
+	}
+	if got, want := state.Deployments[0].Candidate.Image, "slipway.test/"+repository+"@"+digestOf("a"); got != want {
+		t.Errorf("the data plane is to run %q, want %q", got, want)
+	}
 	s.want(200, "PATCH", "/v2/deployments/"+id, patch)
 	if got := s.want(200, "GET", "/v2/deployments/"+id, "")["source_revision_config"].(map[string]any)["image_uri"]; got != "slipway.test/"+repository+"@"+digestOf("b") {
 		t.Errorf("image_uri = %v, want what the tag stands for now", got)
