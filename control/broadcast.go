@@ -32,3 +32,6 @@ func (b *broadcast) wake() {
 	close(b.next)
 	b.next = make(chan struct{})
 }
+
+// Changed wakes everyone who waits: another process has, or may have, changed the records.
+func (s *Service) Changed() { s.changed.wake() }

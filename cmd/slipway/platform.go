@@ -26,7 +26,6 @@ import (
 	"github.com/slipway-dev/slipway/listener"
 	"github.com/slipway-dev/slipway/runtime/process"
 	"github.com/slipway-dev/slipway/seal"
-	"github.com/slipway-dev/slipway/store/sqlite"
 	"github.com/slipway-dev/slipway/templates"
 )
 
@@ -44,7 +43,7 @@ type platform struct {
 	credentials cli.Credentials
 	log         *slog.Logger
 
-	store    *sqlite.ControlStore
+	store    controlStore
 	control  *control.Service
 	builder  *builder.Builder
 	listener *listener.Listener
@@ -63,8 +62,8 @@ func openPlatform(ctx context.Context, where installation, s upSettings, l net.L
 	if err != nil {
 		return nil, err
 	}
-	if p.store, err = sqlite.OpenControl(where.path("control.db")); err != nil {
-		return nil, fmt.Errorf("the database cannot be opened: %w; restore it from a backup, or choose another --data-dir", err)
+	if p.store, err = openControlStore(ctx, where, s.databaseURL); err != nil {
+		return nil, err
 	}
 	blobs, err := dir.Open(where.path("blobs"))
 	if err != nil {
@@ -104,7 +103,7 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 // wire makes the data plane and the doors.
 func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) error {
 	var err error
-	if p.runtime, err = openRuntime(where, p.control.AppendLogs, p.log); err != nil {
+	if p.runtime, err = openRuntime(where, s.databaseURL, p.control.AppendLogs, p.log); err != nil {
 		return err
 	}
 	p.builder = openBuilder(where, s, p.control, blobs, p.log)
@@ -183,6 +182,7 @@ func (p *platform) work(ctx context.Context) error {
 	loops.Go(func() error { return p.listener.Run(ctx) })
 	loops.Go(func() error { return p.builder.Run(ctx) })
 	loops.Go(func() error { return p.control.Run(ctx) })
+	loops.Go(func() error { return p.store.Follow(ctx, p.control.Changed) })
 	return loops.Wait()
 }
 

@@ -23,7 +23,6 @@ import (
 	"github.com/slipway-dev/slipway/bus/local"
 	"github.com/slipway-dev/slipway/engine"
 	"github.com/slipway-dev/slipway/schedule"
-	"github.com/slipway-dev/slipway/store/sqlite"
 	"github.com/slipway-dev/slipway/worker/supervise"
 )
 
@@ -91,7 +90,7 @@ func (s agentServer) run(ctx context.Context, getenv func(string) string) error 
 	if err := os.MkdirAll(s.options.data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
-	store, err := sqlite.OpenAgent(filepath.Join(s.options.data, "agent.db"))
+	store, err := openAgentStore(ctx, s.options.data, getenv)
 	if err != nil {
 		return err
 	}

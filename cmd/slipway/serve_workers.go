@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway"
@@ -62,9 +63,13 @@ func (s agentServer) graphsOf(language slipway.Language) map[string]string {
 	return graphs
 }
 
-// environment is the bundle's env below this process's own environment, which holds the deployment's secrets.
+// environment is the bundle's env below this process's own environment, which holds the deployment's secrets. What is the
+// agent server's alone is not in it.
 func (s agentServer) environment() []string {
-	own := os.Environ()
+	own := slices.DeleteFunc(os.Environ(), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return private(name)
+	})
 	set := map[string]bool{}
 	for _, kv := range own {
 		name, _, _ := strings.Cut(kv, "=")

@@ -30,6 +30,8 @@ type upSettings struct {
 	allowRegistries []string
 	builds          int
 	keep            keepSettings
+	databaseURL     string // "" = SQLite in the data directory
+	databaseFile    string
 	failAt          failpoint
 }
 
@@ -59,6 +61,9 @@ func upCommand() *cobra.Command {
 			if err := s.check(); err != nil {
 				return err
 			}
+			if s.databaseURL, err = readDatabaseURL(s.databaseURL, s.databaseFile, os.Getenv); err != nil {
+				return err
+			}
 			if s.detach {
 				return upDetached(cmd.Context(), s)
 			}
@@ -68,6 +73,8 @@ func upCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:7400", "address of the control service and the gateway")
 	flags.StringVar(&s.publicURL, "public-url", "", "address at which clients reach --listen, when it is another (a proxy, a name); upload and deployment addresses begin with it")
+	flags.StringVar(&s.databaseURL, "database-url", "", "PostgreSQL (14 or newer) for all records, such as postgres://user:password@host:5432/database; also "+databaseURLEnv+"; without it, SQLite files in the data directory")
+	flags.StringVar(&s.databaseFile, "database-url-file", "", "file that holds the --database-url, so that no process list shows the password; also "+databaseFileEnv)
 	flags.BoolVar(&s.noExample, "no-example", false, "do not deploy the example")
 	flags.BoolVar(&s.detach, "detach", false, "go on in the background; `slipway down` stops it")
 	flags.StringArrayVar(&s.allowFileRepos, "allow-file-repos", nil, "allow file:// git repositories below this directory (repeatable)")
@@ -263,6 +270,9 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 		args = append(args, "--allow-registry", host)
 	}
 	cmd := exec.Command(self, args...) // it outlives this process
+	if s.databaseURL != "" {           // not among the arguments, which every user of the machine can list
+		cmd.Env = append(os.Environ(), databaseURLEnv+"="+s.databaseURL)
+	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

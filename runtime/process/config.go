@@ -2,6 +2,7 @@ package process
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"time"
 
@@ -23,6 +24,11 @@ type Config struct {
 	BundleDir string
 	// BaseEnv is the environment below the blueprint's; see BaseEnv.
 	BaseEnv map[string]string
+	// ServerEnv is what the agent server of a deployment needs for itself, over everything else; it does not hand it on to
+	// user code. nil = nothing.
+	ServerEnv func(deploymentID string) map[string]string
+	// Destroy removes what a deployment has outside of Root; it is idempotent. nil = nothing.
+	Destroy func(ctx context.Context, deploymentID string) error
 	// Sink takes the log lines; nil = they are only kept for Observed.LastLines.
 	Sink Sink
 
@@ -75,15 +81,18 @@ func BaseEnv(environ []string) map[string]string {
 	return base
 }
 
-// environment lays the blueprint's over the base.
-func environment(base, own map[string]string) []string {
-	env := make([]string, 0, len(base)+len(own))
-	for k, v := range base {
-		if _, ok := own[k]; !ok {
-			env = append(env, k+"="+v)
-		}
+// environment of a workload: the blueprint's over the platform's own, over both what is the agent server's alone.
+func (c Config) environment(wl slipway.Workload) []string {
+	all := maps.Clone(c.BaseEnv)
+	if all == nil {
+		all = map[string]string{}
 	}
-	for k, v := range own {
+	maps.Copy(all, wl.Env)
+	if c.ServerEnv != nil {
+		maps.Copy(all, c.ServerEnv(wl.DeploymentID))
+	}
+	env := make([]string, 0, len(all))
+	for k, v := range all {
 		env = append(env, k+"="+v)
 	}
 	return env

@@ -215,6 +215,11 @@ func (r *Runtime) Destroy(ctx context.Context, deploymentID string) error {
 	if len(left) > 0 {
 		return slipway.Errorf(slipway.CodeConflict, "cannot destroy deployment %s: %d workloads are left; remove them first", deploymentID, len(left))
 	}
+	if r.cfg.Destroy != nil {
+		if err := r.cfg.Destroy(ctx, deploymentID); err != nil {
+			return fmt.Errorf("destroy deployment %s: %w", deploymentID, err)
+		}
+	}
 	if err := os.RemoveAll(r.dataDir(deploymentID)); err != nil {
 		return fmt.Errorf("destroy deployment %s: %w", deploymentID, err)
 	}

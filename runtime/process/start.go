@@ -103,7 +103,7 @@ func (w *workload) launch(wl slipway.Workload, bundle string, waits *os.File) (*
 	cmd := exec.Command("/bin/sh", append([]string{"-c", gate, "slipway"}, argv...)...)
 	cmd.ExtraFiles = []*os.File{waits}
 	cmd.Dir = w.dir
-	cmd.Env = environment(w.rt.cfg.BaseEnv, wl.Env)
+	cmd.Env = w.rt.cfg.environment(wl)
 	cmd.Stdout, cmd.Stderr = output, output
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 	if err := cmd.Start(); err != nil {

@@ -38,6 +38,12 @@ type ControlStore struct {
 // Close applies what is queued and closes the file. It is idempotent.
 func (s *ControlStore) Close() error { return s.engine.close() }
 
+// Follow waits for ctx: a file of records belongs to one process, so nobody else changes it.
+func (s *ControlStore) Follow(ctx context.Context, _ func()) error {
+	<-ctx.Done()
+	return nil
+}
+
 // AgentStore is the store of one deployment on a file; it implements agent.Store.
 type AgentStore struct {
 	*query.Agent

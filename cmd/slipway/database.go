@@ -1,0 +1,111 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/store/postgres"
+	"github.com/slipway-dev/slipway/store/sqlite"
+)
+
+// The settings of an agent server's own store. User code never gets them.
+const (
+	databaseURLEnv    = "SLIPWAY_DATABASE_URL"
+	databaseFileEnv   = "SLIPWAY_DATABASE_URL_FILE"
+	databaseSchemaEnv = "SLIPWAY_DATABASE_SCHEMA"
+)
+
+// controlStore is the control store, whichever database it is in.
+type controlStore interface {
+	slipway.Store
+	// Follow calls changed whenever another process may have changed the records, until ctx ends.
+	Follow(ctx context.Context, changed func()) error
+	Close() error
+}
+
+// agentStore is the store of one deployment, whichever database it is in.
+type agentStore interface {
+	agent.Store
+	Close() error
+}
+
+// readDatabaseURL finds the database's URL: in the flag, the environment, or a file; "" means SQLite in the data directory.
+func readDatabaseURL(flag, file string, getenv func(string) string) (string, error) {
+	url := firstOf(flag, getenv(databaseURLEnv))
+	if file = firstOf(file, getenv(databaseFileEnv)); url == "" && file != "" {
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return "", fmt.Errorf("cannot read the database URL: %w; correct --database-url-file", err)
+		}
+		if url = strings.TrimSpace(string(raw)); url == "" {
+			return "", fmt.Errorf("the file %s with the database URL is empty; write one such as postgres://user:password@host:5432/database into it", file)
+		}
+	}
+	if url != "" && !strings.HasPrefix(url, "postgres://") && !strings.HasPrefix(url, "postgresql://") {
+		return "", errors.New("--database-url is no address of a PostgreSQL database; give one such as postgres://user:password@host:5432/database")
+	}
+	return url, nil
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// openControlStore opens the control store in PostgreSQL, or without a URL in the data directory.
+func openControlStore(ctx context.Context, where installation, url string) (controlStore, error) {
+	if url != "" {
+		return postgres.OpenControl(ctx, url)
+	}
+	store, err := sqlite.OpenControl(where.path("control.db"))
+	if err != nil {
+		return nil, fmt.Errorf("the database cannot be opened: %w; restore it from a backup, or choose another --data-dir", err)
+	}
+	return store, nil
+}
+
+// openAgentStore opens an agent server's store in PostgreSQL, or without a URL in its data directory.
+func openAgentStore(ctx context.Context, dir string, getenv func(string) string) (agentStore, error) {
+	url, schema := getenv(databaseURLEnv), getenv(databaseSchemaEnv)
+	if url == "" {
+		return sqlite.OpenAgent(filepath.Join(dir, "agent.db"))
+	}
+	if schema == "" {
+		return nil, fmt.Errorf("%s is set but %s is not; name the schema of this deployment's data", databaseURLEnv, databaseSchemaEnv)
+	}
+	return postgres.OpenAgent(ctx, url, schema)
+}
+
+// agentSchema is where a deployment's data are on the database server.
+func agentSchema(deploymentID string) string {
+	return "agent_" + strings.ReplaceAll(deploymentID, "-", "_")
+}
+
+// agentDatabase says where agent servers keep their data and how it is removed; without a URL that is their data
+// directory, which the runtime looks after.
+func agentDatabase(url string) (env func(deploymentID string) map[string]string, destroy func(ctx context.Context, deploymentID string) error) {
+	if url == "" {
+		return nil, nil
+	}
+	env = func(deploymentID string) map[string]string {
+		return map[string]string{databaseURLEnv: url, databaseSchemaEnv: agentSchema(deploymentID)}
+	}
+	return env, func(ctx context.Context, deploymentID string) error {
+		return postgres.DropAgent(ctx, url, agentSchema(deploymentID))
+	}
+}
+
+// private says whether a variable is for the agent server alone.
+func private(name string) bool {
+	return name == databaseURLEnv || name == databaseFileEnv || name == databaseSchemaEnv
+}
