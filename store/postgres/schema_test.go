@@ -2,6 +2,8 @@ package postgres_test
 
 import (
 	"context"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -35,5 +37,21 @@ func TestColumnsAreWhatTheQueriesNeed(t *testing.T) {
 	}
 	for _, column := range stray {
 		t.Errorf("%s: write TEXT COLLATE \"C\", BIGINT, BYTEA or DOUBLE PRECISION", column)
+	}
+}
+
+// A migration is written for both databases, under one number and name.
+func TestMigrationsAreThoseOfSQLite(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"control", "agent"} {
+		want, err := os.ReadDir(filepath.Join("..", "sqlite", "migrations", kind))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range want {
+			if _, err := os.Stat(filepath.Join("migrations", kind, file.Name())); err != nil {
+				t.Errorf("%v; write it as the one in store/sqlite/migrations/%s, with TEXT COLLATE \"C\" and BIGINT", err, kind)
+			}
+		}
 	}
 }

@@ -17,7 +17,7 @@ func (t *tx) deploymentsWhere(q slipway.DeploymentQuery) *where {
 		w.and("listener_id = ?", *q.Listener)
 	}
 	if q.Remote != nil {
-		w.and("(listener_id <> '') = ?", *q.Remote)
+		w.and(map[bool]string{true: "listener_id <> ''", false: "listener_id = ''"}[*q.Remote])
 	}
 	if len(q.Statuses) == 0 {
 		w.and("status <> 'AWAITING_DELETE'")
