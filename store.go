@@ -25,6 +25,7 @@ type Tx interface {
 	DeploymentByName(tenantID, name string) (Deployment, error)
 	Deployments(q DeploymentQuery) ([]Deployment, error)
 	DeploymentRecords
+	IdempotencyRecords
 	PutDeployment(d Deployment) error // insert or replace by ID; CodeConflict if the name is taken
 	PurgeDeployment(id string) error  // removes it with everything that hangs on it
 

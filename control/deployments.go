@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -125,7 +124,7 @@ func (s *Service) List(ctx context.Context, who slipway.Principal, q slipway.Dep
 }
 
 // Patch changes a deployment (spec 4.1). An identical request that arrives while the first is in flight joins it, so that
-// a client's retry makes no second revision.
+// a client's retry makes no second revision; also when another process of the service has the first.
 func (s *Service) Patch(ctx context.Context, who slipway.Principal, id string, in slipway.DeploymentPatch) (Deployment, error) {
 	if err := authorize(who, mayUpdate); err != nil {
 		return Deployment{}, err
@@ -134,9 +133,9 @@ func (s *Service) Patch(ctx context.Context, who slipway.Principal, id string, i
 	if err != nil {
 		return Deployment{}, fmt.Errorf("patch deployment: %w", err)
 	}
-	key := fmt.Sprintf("%s %s %s %x", who.TenantID, who.ID, id, sha256.Sum256(text))
+	key, arrived := s.keyed("patch", who.TenantID, who.ID, id, string(text)), s.clock()
 	out, err, _ := s.patches.Do(key, func() (any, error) {
-		return s.patch(context.WithoutCancel(ctx), who, id, in, slipway.Patch)
+		return s.patch(context.WithoutCancel(ctx), who, id, in, patchRule{check: slipway.Patch, key: key, arrived: arrived})
 	})
 	if err != nil {
 		return Deployment{}, wrap("patch deployment", err)
@@ -156,7 +155,16 @@ func (s *Service) FreeCount(ctx context.Context, who slipway.Principal) (n int, 
 	return n, wrap("count free deployments", err)
 }
 
-type patchRule func(slipway.Deployment, slipway.DeploymentPatch, slipway.Installation, slipway.Facts, time.Time, slipway.IDs) (slipway.Change, error)
+type patchRule struct {
+	check   func(slipway.Deployment, slipway.DeploymentPatch, slipway.Installation, slipway.Facts, time.Time, slipway.IDs) (slipway.Change, error)
+	key     string    // by which its repetition is known; "" = it is always carried out
+	arrived time.Time // when the request did
+}
+
+// joins says whether the newest revision was made by an identical request while this one was under way.
+func (r patchRule) joins(newest *slipway.Revision) bool {
+	return newest != nil && r.key != "" && newest.RequestKey == r.key && newest.CreatedAt.After(r.arrived)
+}
 
 func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, in slipway.DeploymentPatch, rule patchRule) (Deployment, error) {
 	var out Deployment
@@ -169,13 +177,24 @@ func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, i
 		if err != nil {
 			return err
 		}
+		newest, err := newestRevision(tx, d.ID)
+		if err != nil {
+			return err
+		}
+		if rule.joins(newest) {
+			out, err = masked(tx, d)
+			return err
+		}
 		facts, err := s.facts(tx, d, in, who)
 		if err != nil {
 			return err
 		}
-		change, err := rule(d, in, s.inst, facts, s.clock(), s.ids)
+		change, err := rule.check(d, in, s.inst, facts, s.clock(), s.ids)
 		if err != nil {
 			return err
+		}
+		if change.Revision != nil {
+			change.Revision.RequestKey = rule.key
 		}
 		if err := s.write(tx, change); err != nil {
 			return err

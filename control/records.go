@@ -19,8 +19,10 @@ func (s *Service) commit(ctx context.Context, fn func(tx slipway.Tx) (news bool,
 	news := false
 	err := s.store.Update(ctx, func(tx slipway.Tx) (err error) {
 		seen = &tracked{Tx: tx}
-		news, err = fn(seen)
-		return err
+		if news, err = fn(seen); err != nil {
+			return err
+		}
+		return attemptDone(ctx, tx)
 	})
 	if err == nil && news {
 		s.wake(seen)

@@ -57,7 +57,7 @@ func (s *Service) Revise(ctx context.Context, who slipway.Principal, deploymentI
 	if err := authorize(who, mayUpdate); err != nil {
 		return slipway.Revision{}, err
 	}
-	d, err := s.patch(ctx, who, deploymentID, in, slipway.Revise)
+	d, err := s.patch(ctx, who, deploymentID, in, patchRule{check: slipway.Revise})
 	if err != nil {
 		return slipway.Revision{}, wrap("create revision", err)
 	}

@@ -59,20 +59,21 @@ type Deps struct {
 // Service offers the use cases to the API, and is the slipway.BuildQueue of the builders and the slipway.Feed of the
 // embedded listener. It is safe for concurrent use.
 type Service struct {
-	cfg     Config
-	inst    slipway.Installation
-	store   slipway.Store
-	blob    slipway.Blob
-	sealer  slipway.Sealer
-	clock   slipway.Clock
-	ids     slipway.IDs
-	random  io.Reader
-	log     *slog.Logger
-	images  slipway.ImageResolver
-	changed *broadcast
-	topics  *topics
-	beats   *beats
-	patches singleflight.Group
+	cfg      Config
+	inst     slipway.Installation
+	store    slipway.Store
+	blob     slipway.Blob
+	sealer   slipway.Sealer
+	clock    slipway.Clock
+	ids      slipway.IDs
+	random   io.Reader
+	log      *slog.Logger
+	images   slipway.ImageResolver
+	changed  *broadcast
+	topics   *topics
+	beats    *beats
+	patches  singleflight.Group
+	attempts attempts
 }
 
 // New returns a service with its defaults filled in.

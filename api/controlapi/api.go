@@ -38,7 +38,7 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	a := &api{svc: svc, cfg: cfg}
 	a.huma = humago.New(mux, humaConfig())
-	a.huma.UseMiddleware(problem.PlainJSON, a.authenticate)
+	a.huma.UseMiddleware(problem.PlainJSON, a.authenticate, a.idempotent)
 	a.deployments()
 	a.deletions()
 	a.tiers()
@@ -108,11 +108,11 @@ func (a *api) problem(err error) *problem.Answer {
 
 // operation describes a call; each of the three schemes is an alternative (spec 5.1).
 func operation(id, method, path, summary string, codes ...int) huma.Operation {
-	return huma.Operation{
+	return keyed(huma.Operation{
 		OperationID: id, Method: method, Path: path, Summary: summary, MaxBodyBytes: maxBody,
 		Errors:   append([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusUnprocessableEntity}, codes...),
 		Security: []map[string][]string{{apiKeyScheme: {}}, {tenantScheme: {}}, {bearerScheme: {}}},
-	}
+	})
 }
 
 func created(op huma.Operation) huma.Operation {

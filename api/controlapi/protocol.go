@@ -29,6 +29,7 @@ type DesiredDeployment struct {
 	Generation       int64            `json:"generation" required:"true" doc:"sent back with every report"`
 	Active           *DesiredRevision `json:"active" doc:"the revision that serves; null = none yet"`
 	Candidate        *DesiredRevision `json:"candidate" doc:"the revision to bring up beside it; null = none"`
+	Retired          bool             `json:"retired" required:"true" doc:"keep no workload and route nothing, keep the data, then report gone; it may be restored"`
 	Deleted          bool             `json:"deleted" required:"true" doc:"tear everything down, then report gone"`
 }
 
@@ -272,7 +273,7 @@ func listenerState(s slipway.DesiredState) ListenerState {
 	for i, d := range s.Deployments {
 		out.Deployments[i] = DesiredDeployment{
 			DeploymentID: d.DeploymentID, TenantID: d.TenantID, Name: d.Name, ClusterNamespace: orNull(d.Namespace), Generation: d.Generation,
-			Active: desiredRevision(d.Active), Candidate: desiredRevision(d.Candidate), Deleted: d.Deleted,
+			Active: desiredRevision(d.Active), Candidate: desiredRevision(d.Candidate), Retired: d.Retired, Deleted: d.Deleted,
 		}
 	}
 	return out

@@ -15,8 +15,16 @@ import (
 
 // Store is a slipway.Store in memory. A failed Update leaves no trace.
 type Store struct {
-	mu    sync.Mutex
-	state state
+	mu     sync.Mutex
+	state  state
+	before func()
+}
+
+// BeforeUpdate calls fn before each transaction that writes, outside of any lock; nil = nothing.
+func (s *Store) BeforeUpdate(fn func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.before = fn
 }
 
 type state struct {
@@ -36,6 +44,7 @@ type state struct {
 	notes        map[string]slipway.StatusNote
 	listeners    map[string]slipway.Listener
 	metrics      map[string]slipway.Metrics
+	claims       map[string]slipway.IdempotencyClaim
 }
 
 var _ slipway.Store = (*Store)(nil)
@@ -48,6 +57,7 @@ func NewStore() *Store {
 		projects: map[string]slipway.TracingProject{}, integrations: map[string]slipway.Integration{},
 		deliveries: map[[2]string]time.Time{}, notes: map[string]slipway.StatusNote{},
 		listeners: map[string]slipway.Listener{}, metrics: map[string]slipway.Metrics{},
+		claims: map[string]slipway.IdempotencyClaim{},
 	}}
 }
 
@@ -56,7 +66,7 @@ func (s state) clone() state {
 		maps.Clone(s.deployments), maps.Clone(s.revisions), slices.Clone(s.events), maps.Clone(s.sets), slices.Clone(s.logs),
 		maps.Clone(s.uploads), maps.Clone(s.tenants), maps.Clone(s.keys), maps.Clone(s.projects), slices.Clone(s.audit),
 		maps.Clone(s.integrations), maps.Clone(s.deliveries), maps.Clone(s.notes),
-		maps.Clone(s.listeners), maps.Clone(s.metrics),
+		maps.Clone(s.listeners), maps.Clone(s.metrics), maps.Clone(s.claims),
 	}
 }
 
@@ -64,6 +74,12 @@ func (s state) clone() state {
 func (s *Store) Update(ctx context.Context, fn func(tx slipway.Tx) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
+	}
+	s.mu.Lock()
+	before := s.before
+	s.mu.Unlock()
+	if before != nil {
+		before()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

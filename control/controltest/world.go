@@ -27,7 +27,13 @@ type World struct {
 	mu  sync.Mutex
 	now time.Time
 	ids int
+
+	cfg  control.Config
+	deps control.Deps
 }
+
+// Restart replaces the service by a new one over the same store, as after a crash.
+func (w *World) Restart() { w.Service = control.New(w.cfg, w.deps) }
 
 // New returns a bootstrapped service over any store. sealer is the real one of package seal, which this package may not
 // know. The options change its settings.
@@ -44,9 +50,11 @@ func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL strin
 	for _, option := range options {
 		option(&cfg)
 	}
-	w.Service = control.New(cfg, control.Deps{
+	w.cfg = cfg
+	w.deps = control.Deps{
 		Store: store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler), Images: &w.Images,
-	})
+	}
+	w.Restart()
 	first, err := w.Bootstrap(t.Context())
 	if err != nil {
 		t.Fatal(err)
