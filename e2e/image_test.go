@@ -3,31 +3,28 @@ package e2e_test
 import (
 	"fmt"
 	"net/http"
-	"os/exec"
 	"strings"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
 	"github.com/google/go-containerregistry/pkg/v1/random"
 	"github.com/google/go-containerregistry/pkg/v1/remote"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
 
 	"github.com/slipway-dev/slipway/cli"
 	"github.com/slipway-dev/slipway/client"
 )
 
-// TestPushedImage walks the way of `deploy` with an image: create, ask for a token, push, PATCH. A machine without
+// TestPushedImage walks the way of `deploy` with an image: create, ask for a token, push, PATCH; between push and PATCH
+// the platform is killed. A machine without
 // containers cannot run it, and says so.
 func TestPushedImage(t *testing.T) {
 	t.Parallel()
 	m := newMachine(t)
-	out, err := exec.Command(shared.bin+"/slipway", "up", "--detach", "--no-example", "--data-dir", m.data, "--listen", m.listen,
-		"--sources", "internal_container,internal_source").CombinedOutput()
-	if err != nil {
-		t.Fatalf("slipway up: %v\n%s", err, out)
-	}
+	m.flags = []string{"--sources", "internal_container,internal_source"}
+	m.up()
 	key, err := cli.ReadCredentials(m.data)
 	check(t, err)
 	c := client.New(m.url, key.APIKey)
@@ -37,6 +34,9 @@ func TestPushedImage(t *testing.T) {
 	check(t, err)
 
 	tagged := pushImage(t, token.RegistryURL+"/boat:v1", token.Token)
+	m.kill()
+	m.up()
+	pullImage(t, token.RegistryURL+"/boat:v1", token.Token, tagged) // what was pushed survives, and so does the token
 	source, uri := "internal_container", token.RegistryURL+"/boat:v1"
 	_, err = c.PatchDeployment(t.Context(), d.ID, client.DeploymentPatch{RevisionSource: &source, SourceRevisionConfig: &client.SourceRevisionConfig{ImageURI: &uri}})
 	check(t, err)
@@ -68,7 +68,11 @@ func pushImage(t *testing.T, to, token string) string {
 	t.Helper()
 	image, err := random.Image(1000, 3)
 	check(t, err)
-	image, err = mutate.ConfigFile(image, &v1.ConfigFile{OS: "linux", Architecture: "amd64"})
+	config, err := image.ConfigFile()
+	check(t, err)
+	config = config.DeepCopy()
+	config.OS, config.Architecture = "linux", "amd64"
+	image, err = mutate.ConfigFile(image, config)
 	check(t, err)
 	ref, err := name.ParseReference(to, name.StrictValidation)
 	check(t, err)
@@ -76,4 +80,19 @@ func pushImage(t *testing.T, to, token string) string {
 	digest, err := image.Digest()
 	check(t, err)
 	return digest.String()
+}
+
+// pullImage reads all of an image, which must have the digest.
+func pullImage(t *testing.T, from, token, want string) {
+	t.Helper()
+	ref, err := name.ParseReference(from, name.StrictValidation)
+	check(t, err)
+	image, err := remote.Image(ref, remote.WithAuth(&authn.Basic{Username: "oauth2accesstoken", Password: token}))
+	check(t, err)
+	check(t, validate.Image(image))
+	digest, err := image.Digest()
+	check(t, err)
+	if digest.String() != want {
+		t.Errorf("%s is %s, want %s", from, digest, want)
+	}
 }

@@ -23,6 +23,7 @@ type machine struct {
 	work      string // sources and logs
 	data, url string
 	listen    string
+	flags     []string // more flags of slipway up
 	platform  *exec.Cmd
 	ended     chan struct{}
 }
@@ -60,7 +61,8 @@ func (m *machine) up(env ...string) {
 	m.t.Helper()
 	log, err := os.OpenFile(filepath.Join(m.work, "up.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o644)
 	check(m.t, err)
-	cmd := exec.Command(filepath.Join(shared.bin, "slipway"), "up", "--data-dir", m.data, "--listen", m.listen, "--no-example")
+	args := append([]string{"up", "--data-dir", m.data, "--listen", m.listen, "--no-example"}, m.flags...)
+	cmd := exec.Command(filepath.Join(shared.bin, "slipway"), args...)
 	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, m.environ(env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	check(m.t, cmd.Start())
