@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -323,5 +324,37 @@ func TestStatusPage(t *testing.T) {
 		if status, _ := s.raw("", "POST", prefix+"/o/x/host/deployments/any", "{}"); status != 405 {
 			t.Errorf("%q: POST = %d, want 405", prefix, status)
 		}
+	}
+}
+
+// BenchmarkServe compares a PATCH of a small deployment, answered with a deployment, at the root and below the mount with the
+// same API without a door.
+func BenchmarkServe(b *testing.B) {
+	answer, err := os.ReadFile("testdata/deployment.canonical.json")
+	if err != nil {
+		b.Fatal(err)
+	}
+	api := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(answer)
+	})
+	door := dialect.New(api, controlapi.DocsPage)
+	for _, bench := range []struct {
+		name, path string
+		handler    http.Handler
+	}{
+		{"no door", "/v2/deployments/x", api},
+		{"root", "/v2/deployments/x", door},
+		{"mount", "/api-host/v2/deployments/x", door},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				req := httptest.NewRequest("PATCH", bench.path, strings.NewReader(gitDeployment))
+				req.Header.Set("Content-Type", "application/json")
+				bench.handler.ServeHTTP(httptest.NewRecorder(), req)
+			}
+		})
 	}
 }

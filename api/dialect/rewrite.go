@@ -37,7 +37,8 @@ type rewriter struct {
 // as far as it could be read; its reader says what is wrong with it. Problems name members that are given in both spellings
 // with different values.
 func (t *tree) translate(text []byte) ([]byte, slipway.Problems) {
-	r := rewriter{text: text, tree: t}
+	var few [8]edit
+	r := rewriter{text: text, tree: t, edits: few[:0]}
 	r.value(t.root, 0)
 	if len(r.problems) > 0 {
 		return text, r.problems
@@ -90,21 +91,21 @@ func (r *rewriter) object(n *node, depth int) bool {
 	for {
 		r.space()
 		if r.take('}') {
-			return r.settle(n, found)
+			r.settle(n, found)
+			return true
 		}
 		key, from, to, ok := r.key()
 		if !ok {
 			return false
 		}
-		one, twofold := r.rename(n, key, from, to)
+		renamed := r.rename(n, key, from, to)
 		r.space()
-		from = r.pos
-		if !r.value(n.members[one.key], depth+1) {
+		start := r.pos
+		if !r.value(n.members[string(key)], depth+1) {
 			return false
 		}
-		if twofold && len(found) < maxSpellings {
-			one.value = r.text[from:r.pos]
-			found = append(found, one)
+		if n.twofold(key) && len(found) < maxSpellings {
+			found = append(found, spelling{string(key), from, to, r.text[start:r.pos], renamed})
 		}
 		r.space()
 		if !r.take(',') && !r.at('}') {
@@ -113,24 +114,29 @@ func (r *rewriter) object(n *node, depth int) bool {
 	}
 }
 
-// rename records the other name of a member. twofold says that the member has two spellings.
-func (r *rewriter) rename(n *node, key []byte, from, to int) (one spelling, twofold bool) {
-	if other, ok := n.names[string(key)]; ok {
-		r.edits = append(r.edits, edit{from, to, other})
-		return spelling{string(key), from, to, nil, len(r.edits) - 1}, len(n.spelled) > 0
+// rename records the other name of a member and returns the index of the edit; -1 = the name stays.
+func (r *rewriter) rename(n *node, key []byte, from, to int) int {
+	other, ok := n.names[string(key)]
+	if !ok {
+		return -1
 	}
-	one = spelling{key: "", keyAt: from, end: to, renamed: -1}
-	if _, ok := n.members[string(key)]; !ok {
-		return one, false // nothing below it is known: its name need not be kept
+	r.edits = append(r.edits, edit{from, to, other})
+	return len(r.edits) - 1
+}
+
+// twofold says whether a member is one spelling of two that may contradict each other.
+func (n *node) twofold(key []byte) bool {
+	if len(n.spelled) == 0 {
+		return false
 	}
-	one.key = string(key)
-	_, twofold = n.spelled[one.key]
-	return one, twofold
+	_, upstream := n.names[string(key)]
+	_, own := n.spelled[string(key)]
+	return upstream || own
 }
 
 // settle looks for members given in both spellings. Equal ones are one, and null is as good as absent: the one that does not
 // count goes by upstream's name, which nobody reads. Different ones are a problem.
-func (r *rewriter) settle(n *node, found []spelling) bool {
+func (r *rewriter) settle(n *node, found []spelling) {
 	for _, up := range found {
 		if up.renamed < 0 {
 			continue
@@ -141,7 +147,6 @@ func (r *rewriter) settle(n *node, found []spelling) bool {
 			}
 		}
 	}
-	return true
 }
 
 func (r *rewriter) reconcile(n *node, up, own spelling) {
