@@ -40,6 +40,8 @@ type Tx interface {
 
 	PutSecretSet(s SecretSet) error
 	SecretSet(id string) (SecretSet, error)
+	// SecretSets returns those of the sets that exist, in no order.
+	SecretSets(ids []string) ([]SecretSet, error)
 
 	Logs(q LogQuery) ([]LogEntry, error)
 

@@ -3,6 +3,8 @@ package control
 import (
 	"fmt"
 	"sync"
+
+	"github.com/slipway-dev/slipway"
 )
 
 // broadcast tells everyone who waits that something changed. A waiter takes the state before it reads, so that a change
@@ -33,5 +35,13 @@ func (b *broadcast) wake() {
 	b.next = make(chan struct{})
 }
 
-// Changed wakes everyone who waits: another process has, or may have, changed the records.
-func (s *Service) Changed() { s.changed.wake() }
+// Hear wakes those whom a change concerns that another control service made.
+func (s *Service) Hear(n slipway.News) {
+	switch {
+	case n.Missed:
+		s.topics.touchAll()
+	case n.DeploymentID != "":
+		s.topics.touch(n.ListenerID, []string{n.DeploymentID})
+	}
+	s.changed.wake()
+}

@@ -111,14 +111,8 @@ func (s *Service) List(ctx context.Context, who slipway.Principal, q slipway.Dep
 		if err != nil {
 			return err
 		}
-		for _, d := range found {
-			v, err := masked(tx, d)
-			if err != nil {
-				return err
-			}
-			out = append(out, v)
-		}
-		return nil
+		out, err = maskedAll(tx, found)
+		return err
 	})
 	return out, wrap("list deployments", err)
 }
@@ -259,14 +253,40 @@ func (s *Service) shown(tx slipway.Tx, tenantID, id string) (Deployment, error) 
 	return masked(tx, d)
 }
 
+// maskedAll masks a list, reading the secrets' names at once.
+func maskedAll(tx slipway.Tx, list []slipway.Deployment) ([]Deployment, error) {
+	var ids []string
+	for _, d := range list {
+		if d.SecretSetID != "" {
+			ids = append(ids, d.SecretSetID)
+		}
+	}
+	sets := map[string]slipway.SecretSet{}
+	if len(ids) > 0 {
+		found, err := tx.SecretSets(ids)
+		if err != nil {
+			return nil, err
+		}
+		for _, set := range found {
+			sets[set.ID] = set
+		}
+	}
+	out := make([]Deployment, len(list))
+	for i, d := range list {
+		out[i] = maskedBy(d, sets[d.SecretSetID])
+	}
+	return out, nil
+}
+
 func masked(tx slipway.Tx, d slipway.Deployment) (Deployment, error) {
 	set, err := secretSet(tx, d.SecretSetID)
-	if err != nil {
-		return Deployment{}, err
-	}
+	return maskedBy(d, set), err
+}
+
+func maskedBy(d slipway.Deployment, set slipway.SecretSet) Deployment {
 	out := Deployment{Deployment: d, Secrets: []slipway.Secret{}}
 	for _, secret := range set.Secrets {
 		out.Secrets = append(out.Secrets, slipway.Secret{Name: secret.Name, Value: slipway.MaskedSecret})
 	}
-	return out, nil
+	return out
 }

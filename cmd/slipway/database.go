@@ -24,8 +24,8 @@ const (
 // controlStore is the control store, whichever database it is in.
 type controlStore interface {
 	slipway.Store
-	// Follow calls changed whenever another process may have changed the records, until ctx ends.
-	Follow(ctx context.Context, changed func()) error
+	// Follow tells of the changes that other processes make to the records, until ctx ends.
+	Follow(ctx context.Context, tell func(slipway.News)) error
 	Close() error
 }
 

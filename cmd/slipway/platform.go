@@ -182,7 +182,7 @@ func (p *platform) work(ctx context.Context) error {
 	loops.Go(func() error { return p.listener.Run(ctx) })
 	loops.Go(func() error { return p.builder.Run(ctx) })
 	loops.Go(func() error { return p.control.Run(ctx) })
-	loops.Go(func() error { return p.store.Follow(ctx, p.control.Changed) })
+	loops.Go(func() error { return p.store.Follow(ctx, p.control.Hear) })
 	return loops.Wait()
 }
 

@@ -294,6 +294,16 @@ func (t *tx) PutSecretSet(s slipway.SecretSet) error {
 
 func (t *tx) SecretSet(id string) (slipway.SecretSet, error) { return find(t.sets, "secret set", id) }
 
+func (t *tx) SecretSets(ids []string) ([]slipway.SecretSet, error) {
+	var out []slipway.SecretSet
+	for _, id := range ids {
+		if set, ok := t.sets[id]; ok {
+			out = append(out, set)
+		}
+	}
+	return out, nil
+}
+
 func (t *tx) Logs(q slipway.LogQuery) ([]slipway.LogEntry, error) {
 	all := slices.Clone(t.logs)
 	if q.Descending {

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
 	"github.com/slipway-dev/slipway"
@@ -25,14 +27,14 @@ const (
 type writer struct {
 	*query.Queue
 	server server
-	lock   int64  // the advisory lock of all writers of these records
-	news   string // the channel that hears of every change; "" = none
-	origin string // tells our own news from those of others
+	lock   int64        // the advisory lock of all writers of these records
+	news   string       // the channel that hears of every change; "" = none
+	pid    atomic.Int64 // of the session, which tells our own news from those of others
 	s      *session
 }
 
-func newWriter(sv server, purpose, news, origin string) *writer {
-	w := &writer{server: sv, lock: sv.key(purpose), news: news, origin: origin}
+func newWriter(sv server, purpose, news string) *writer {
+	w := &writer{server: sv, lock: sv.key(purpose), news: news}
 	w.Queue = query.NewQueue(maxGroup, w.commit)
 	return w
 }
@@ -95,7 +97,7 @@ func (w *writer) apply(group []*query.Op) error {
 		}
 	}
 	if w.news != "" && w.s.writes > 0 {
-		w.s.queue("SELECT pg_notify($1, $2)", w.news, w.origin)
+		w.s.queue("SELECT pg_notify($1, '')", w.news)
 	}
 	return w.end(transaction)
 }
@@ -107,7 +109,7 @@ func (w *writer) open() (number string, err error) {
 		if err != nil {
 			return "", err
 		}
-		w.s = newSession(c)
+		w.use(c)
 	}
 	w.s.begin(statement{text: "BEGIN ISOLATION LEVEL READ COMMITTED"}, statement{"SELECT pg_advisory_xact_lock($1)", []any{w.lock}})
 	found, err := w.s.Query("SELECT pg_current_xact_id()::text")
@@ -119,6 +121,11 @@ func (w *writer) open() (number string, err error) {
 		err = found.Scan(&number)
 	}
 	return number, errors.Join(err, found.Err())
+}
+
+func (w *writer) use(c *pgx.Conn) {
+	w.s = newSession(c)
+	w.pid.Store(int64(c.PgConn().PID()))
 }
 
 // applyOne runs one operation inside a savepoint, so that its failure is its own.
@@ -193,7 +200,7 @@ func (w *writer) ask(transaction string) (status string, err error) {
 	if err != nil {
 		return "", err
 	}
-	w.s = newSession(c)
+	w.use(c)
 	err = c.QueryRow(ctx, "SELECT coalesce(pg_xact_status($1::text::xid8), '')", transaction).Scan(&status)
 	return status, err
 }

@@ -4,7 +4,6 @@ package postgres
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 
@@ -40,10 +39,9 @@ func OpenControl(ctx context.Context, url string) (*ControlStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	origin := rand.Text()
 	s := &ControlStore{
-		server: sv, logs: newWriter(sv, "logs", "", origin),
-		engine: &engine{writer: newWriter(sv, "records", sv.news(), origin), readers: newReaders(sv, controlReaders)},
+		server: sv, logs: newWriter(sv, "logs", ""),
+		engine: &engine{writer: newWriter(sv, "records", sv.news()), readers: newReaders(sv, controlReaders)},
 	}
 	s.Control = query.NewControl(s.engine, s.logs, dialect{})
 	return s, nil
@@ -58,7 +56,7 @@ func OpenAgent(ctx context.Context, url, schema string) (*AgentStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{writer: newWriter(sv, "records", "", ""), readers: newReaders(sv, agentReaders)}
+	e := &engine{writer: newWriter(sv, "records", ""), readers: newReaders(sv, agentReaders)}
 	return &AgentStore{Agent: query.NewAgent(e, dialect{}, instances{server: sv}), engine: e}, nil
 }
 

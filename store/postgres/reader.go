@@ -44,8 +44,9 @@ func (r *readers) snapshot(ctx context.Context, fn func(query.Conn) error) error
 	if err == nil {
 		err = s.failed
 	}
+	err = unavailable(err, s)
 	go r.give(s) // nobody waits for the end of a transaction that changes nothing
-	return unavailable(err, s)
+	return err
 }
 
 // unavailable tells apart an error of the way to the database.

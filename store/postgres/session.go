@@ -136,7 +136,9 @@ func (a answers) close() error {
 func (s *session) send(last int) (answers, error) {
 	a, err := s.try(last)
 	if err != nil && s.trips == 0 && s.renew != nil && s.c.IsClosed() {
-		if s.c, err = s.renew(); err == nil {
+		var fresh *pgx.Conn
+		if fresh, err = s.renew(); err == nil {
+			s.c = fresh
 			a, err = s.try(last)
 		}
 	}

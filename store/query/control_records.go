@@ -160,6 +160,13 @@ func (t *tx) SecretSet(id string) (slipway.SecretSet, error) {
 	return find[slipway.SecretSet](t.c, "Secret set "+id+" does not exist", `SELECT doc FROM secret_sets WHERE id = ?`, id)
 }
 
+const selectSecretSets = `SELECT s.doc FROM json_each(?) AS w CROSS JOIN secret_sets AS s WHERE s.id = w.value ->> 0`
+
+// SecretSets returns those of the sets that exist.
+func (t *tx) SecretSets(ids []string) ([]slipway.SecretSet, error) {
+	return all(t.c, doc[slipway.SecretSet], selectSecretSets, encode(rows(ids)))
+}
+
 // Logs lists log lines of one deployment.
 func (t *tx) Logs(q slipway.LogQuery) ([]slipway.LogEntry, error) {
 	w, order, past := &where{}, " ORDER BY seq", "seq > ?"

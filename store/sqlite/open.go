@@ -20,6 +20,7 @@ import (
 	"github.com/pressly/goose/v3"
 	driver "modernc.org/sqlite"
 
+	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/store/query"
 )
 
@@ -39,7 +40,7 @@ type ControlStore struct {
 func (s *ControlStore) Close() error { return s.engine.close() }
 
 // Follow waits for ctx: a file of records belongs to one process, so nobody else changes it.
-func (s *ControlStore) Follow(ctx context.Context, _ func()) error {
+func (s *ControlStore) Follow(ctx context.Context, _ func(slipway.News)) error {
 	<-ctx.Done()
 	return nil
 }
