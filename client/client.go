@@ -73,6 +73,15 @@ func (c *Client) OK(ctx context.Context) error {
 	return c.do(ctx, http.MethodGet, "/ok", nil, nil, nil)
 }
 
+// keyOfRequest is the context key of WithIdempotencyKey.
+type keyOfRequest struct{}
+
+// WithIdempotencyKey marks the next request: sent again with the same key, a POST or PATCH is carried out once and answered
+// the same both times (control-plane reference 1). One key is for one request.
+func WithIdempotencyKey(ctx context.Context, key string) context.Context {
+	return context.WithValue(ctx, keyOfRequest{}, key)
+}
+
 // Info says what the server is.
 type Info struct {
 	Product string `json:"product"`
@@ -133,6 +142,9 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	if c.key != "" {
 		req.Header.Set("X-Api-Key", c.key)
+	}
+	if key, ok := ctx.Value(keyOfRequest{}).(string); ok {
+		req.Header.Set("Idempotency-Key", key)
 	}
 	return req, nil
 }

@@ -313,3 +313,22 @@ func members(shape reflect.Type) (names []string) {
 	}
 	return names
 }
+
+func TestIdempotencyKeyIsSent(t *testing.T) {
+	t.Parallel()
+	got := make(chan string, 2)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		got <- r.Header.Get("Idempotency-Key")
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer srv.Close()
+	c := client.New(srv.URL, "key")
+	for _, ctx := range []context.Context{client.WithIdempotencyKey(t.Context(), "once"), t.Context()} {
+		if _, err := c.CreateDeployment(ctx, client.DeploymentCreate{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if first, second := <-got, <-got; first != "once" || second != "" {
+		t.Errorf("keys %q and %q, want once and none", first, second)
+	}
+}

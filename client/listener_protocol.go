@@ -26,6 +26,7 @@ type DesiredDeployment struct {
 	Active           *DesiredRevision `json:"active"`            // nil = none yet
 	Candidate        *DesiredRevision `json:"candidate"`         // nil = none
 	Deleted          bool             `json:"deleted"`           // tear everything down, then report gone
+	Retired          bool             `json:"retired"`           // keep no workload but the data, then report gone
 }
 
 // DesiredRevision is all that is needed to run a revision.

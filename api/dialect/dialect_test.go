@@ -165,6 +165,27 @@ func TestTwoNamesOfOneField(t *testing.T) {
 	s.call(201, "POST", "/v2/deployments", strings.Replace(both, "other.json", "langgraph.json", 1))
 }
 
+// TestTwoNamesAreNoAnswerToKeep holds that a contradiction is told again, and that the key is free for the corrected request.
+func TestTwoNamesAreNoAnswerToKeep(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	both := strings.Replace(gitDeployment, `"repo_ref"`, `"agentgraph_config_path":"other.json","repo_ref"`, 1)
+	for i, step := range []struct {
+		body string
+		want int
+	}{{both, 422}, {both, 422}, {gitDeployment, 201}, {gitDeployment, 201}} {
+		req := httptest.NewRequest("POST", "/api-host/v2/deployments", strings.NewReader(step.body))
+		req.Header.Set("X-Api-Key", s.Key)
+		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Idempotency-Key", "k")
+		rec := httptest.NewRecorder()
+		s.handler.ServeHTTP(rec, req)
+		if rec.Code != step.want || step.want == 201 && !strings.Contains(rec.Body.String(), `"source":"github"`) {
+			t.Errorf("request %d: %d %s, want %d", i, rec.Code, rec.Body, step.want)
+		}
+	}
+}
+
 func TestKindsOfDeploymentBelowTheMount(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)
