@@ -20,11 +20,12 @@ const (
 )
 
 var (
-	nameForm    = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
-	uuidForm    = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-	repoURLForm = regexp.MustCompile(`^((https?|ssh|git|file)://[^\s]+|[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9.-]+:[^\s:][^\s]*)$`)
-	refForm     = regexp.MustCompile(`^[A-Za-z0-9_.@+#%=/-]+$`)
-	ampersands  = regexp.MustCompile(`&+`)
+	nameForm      = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
+	uuidForm      = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
+	repoURLForm   = regexp.MustCompile(`^((https?|ssh|git|file)://[^\s]+|[A-Za-z0-9_.][A-Za-z0-9_.-]*@[A-Za-z0-9.-]+:[^\s:][^\s]*)$`)
+	customURLForm = regexp.MustCompile(`^https?://[^\s/?#]+[^\s]*$`)
+	refForm       = regexp.MustCompile(`^[A-Za-z0-9_.@+#%=/-]+$`)
+	ampersands    = regexp.MustCompile(`&+`)
 )
 
 // at is the place of a field of the request body.
@@ -134,6 +135,12 @@ func validateConfig(problems *Problems, cfg SourceConfig) {
 	}
 	if v := cfg.TemplateID; v != nil && (*v == "" || !nameForm.MatchString(*v)) {
 		problems.Add(at("source_config", "template_id"), "template_id %q is no name of a template", short(*v))
+	}
+	if v := cfg.CustomURL; v != nil && (!customURLForm.MatchString(*v) || len(*v) > MaxFieldLength) {
+		problems.Add(at("source_config", "custom_url"), "custom_url %q is no address; use one such as https://agents.example.com", short(*v))
+	}
+	if v := cfg.namespace(); v != nil && !dnsLabelForm.MatchString(*v) {
+		problems.Add(at("source_config", "listener_config", "cluster_namespace"), "cluster_namespace %q is no DNS label", short(*v))
 	}
 	validateCommand(problems, cfg.InstallCommand, "install_command")
 	validateCommand(problems, cfg.BuildCommand, "build_command")

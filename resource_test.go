@@ -73,6 +73,23 @@ func TestResourceRules(t *testing.T) {
 		{"mount of nothing", slipway.ResourceSpec{Volumes: volume, VolumeMounts: []slipway.VolumeMount{{Name: "x", MountPath: "/x"}}}, []string{"volume_mounts.0.name"}},
 		{"mount nowhere", slipway.ResourceSpec{Volumes: volume, VolumeMounts: []slipway.VolumeMount{{Name: "data"}}}, []string{"volume_mounts.0.mountPath"}},
 		{"sidecar", slipway.ResourceSpec{Sidecars: []slipway.Container{{Name: "s", Image: "i", RestartPolicy: p("Never")}}}, []string{"sidecars.0.restartPolicy"}},
+		{"database without cores", slipway.ResourceSpec{DBCPU: p(0.0)}, []string{"db_cpu"}},
+		{"do not use, and inert", slipway.ResourceSpec{OrchestratorCPU: p(99.0), ExecutorMemoryMB: p(-1), OrchestratorMinimum: p(9), OrchestratorMaximum: p(1)}, nil},
+		{"a volume source that is no object", slipway.ResourceSpec{Volumes: []slipway.Volume{{Name: "v", EmptyDir: json.RawMessage(` 5`)}}}, []string{"volumes.0.emptyDir"}},
+		{"a volume source", slipway.ResourceSpec{Volumes: []slipway.Volume{{Name: "v", CSI: json.RawMessage(` {"driver":"x"}`)}}}, nil},
+		{"too many volumes", slipway.ResourceSpec{Volumes: make([]slipway.Volume, slipway.MaxSpecList+1)}, []string{"volumes"}},
+		{"account", slipway.ResourceSpec{ServiceAccountName: p("Bad Name")}, []string{"service_account_name"}},
+		{"pull secret", slipway.ResourceSpec{ImagePullSecrets: []slipway.LocalObjectReference{{}}}, []string{"image_pull_secrets.0.name"}},
+		{"containers of one name", slipway.ResourceSpec{
+			InitContainers: []slipway.Container{{Name: "s", Image: "i"}}, Sidecars: []slipway.Container{{Name: "s", Image: "i"}},
+		}, []string{"sidecars.0.name"}},
+		{"container", slipway.ResourceSpec{Sidecars: []slipway.Container{{
+			Name: "S_", ImagePullPolicy: p("Sometimes"), SecurityContext: json.RawMessage(`[]`), EnvFrom: []json.RawMessage{json.RawMessage(`"x"`)},
+			Env: []slipway.EnvVar{{Name: "1A"}}, VolumeMounts: []slipway.VolumeMount{{Name: "data", MountPath: "/x"}},
+		}}}, []string{
+			"sidecars.0.name", "sidecars.0.securityContext", "sidecars.0.envFrom.0", "sidecars.0.image", "sidecars.0.imagePullPolicy",
+			"sidecars.0.env.0.name", "sidecars.0.volumeMounts.0.name",
+		}},
 		{"env with both", slipway.ResourceSpec{InitContainers: []slipway.Container{{
 			Name: "s", Image: "i", Env: []slipway.EnvVar{{Name: "A", Value: "b", ValueFrom: json.RawMessage(`{}`)}},
 		}}}, []string{"init_containers.0.env.0.valueFrom"}},

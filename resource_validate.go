@@ -1,17 +1,23 @@
 package slipway
 
 import (
+	"bytes"
 	"encoding/json"
 	"regexp"
 )
 
-var dnsLabelForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+var (
+	dnsLabelForm = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	dnsNameForm  = regexp.MustCompile(`^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$`)
+)
 
 // Bounds of CPU values, in cores (spec 8).
 const (
 	MinCPU      = 0.1
 	MaxCPU      = 8.0
 	MaxCPULimit = 16.0
+	// MaxSpecList bounds each list and map of a ResourceSpec.
+	MaxSpecList = 200
 )
 
 func inSpec(path ...any) []any { return append(at("source_config", "resource_spec"), path...) }
@@ -24,7 +30,31 @@ func (s ResourceSpec) validate(problems *Problems) {
 	given.validateCounts(problems)
 	full := s.WithDefaults()
 	full.validateOrder(problems)
-	validatePod(problems, s)
+	if s.bounded(problems) {
+		validatePod(problems, s)
+	}
+}
+
+// bounded checks that no list or map is longer than anybody means it.
+func (s ResourceSpec) bounded(problems *Problems) bool {
+	before := len(*problems)
+	for _, f := range []struct {
+		name   string
+		length int
+	}{
+		{"labels", len(s.Labels)},
+		{"annotations", len(s.Annotations)},
+		{"image_pull_secrets", len(s.ImagePullSecrets)},
+		{"volumes", len(s.Volumes)},
+		{"volume_mounts", len(s.VolumeMounts)},
+		{"init_containers", len(s.InitContainers)},
+		{"sidecars", len(s.Sidecars)},
+	} {
+		if f.length > MaxSpecList {
+			problems.Add(inSpec(f.name), "%s has %d elements; use at most %d", f.name, f.length, MaxSpecList)
+		}
+	}
+	return len(*problems) == before
 }
 
 func (s ResourceSpec) validateCPU(problems *Problems) {
@@ -42,6 +72,11 @@ func (s ResourceSpec) validateCPU(problems *Problems) {
 	} {
 		if f.value != nil && !(*f.value >= MinCPU && *f.value <= f.max) {
 			problems.Add(inSpec(f.name), "%s %v is outside %v to %v cores", f.name, *f.value, MinCPU, f.max)
+		}
+	}
+	for name, value := range map[string]*float64{"db_cpu": s.DBCPU, "db_cpu_limit": s.DBCPULimit} {
+		if value != nil && !(*value > 0) {
+			problems.Add(inSpec(name), "%s %v is no amount of cores; use more than 0", name, *value)
 		}
 	}
 }
@@ -103,6 +138,7 @@ func validatePod(problems *Problems, s ResourceSpec) {
 			problems.Add(inSpec("volumes", i, "name"), "volume %q is given twice; keep one", v.Name)
 		}
 		volumes[v.Name] = true
+		validateVolume(problems, inSpec("volumes", i), v)
 	}
 	validateMounts(problems, inSpec("volume_mounts"), s.VolumeMounts, volumes)
 	for i, r := range s.ImagePullSecrets {
@@ -110,8 +146,37 @@ func validatePod(problems *Problems, s ResourceSpec) {
 			problems.Add(inSpec("image_pull_secrets", i, "name"), "name is empty; name an existing pull secret")
 		}
 	}
-	validateContainers(problems, "init_containers", s.InitContainers, volumes)
-	validateContainers(problems, "sidecars", s.Sidecars, volumes)
+	names := map[string]bool{}
+	validateContainers(problems, "init_containers", s.InitContainers, volumes, names)
+	validateContainers(problems, "sidecars", s.Sidecars, volumes, names)
+	if v := s.ServiceAccountName; v != nil && !dnsNameForm.MatchString(*v) {
+		problems.Add(inSpec("service_account_name"), "service_account_name %q is no name of a service account", short(*v))
+	}
+}
+
+// validateVolume checks that each source is the object that the cluster wants; what it holds is the cluster's matter.
+func validateVolume(problems *Problems, loc []any, v Volume) {
+	for _, f := range []struct {
+		name string
+		raw  json.RawMessage
+	}{
+		{"configMap", v.ConfigMap},
+		{"secret", v.Secret},
+		{"emptyDir", v.EmptyDir},
+		{"persistentVolumeClaim", v.PersistentVolumeClaim},
+		{"nfs", v.NFS},
+		{"projected", v.Projected},
+		{"downwardAPI", v.DownwardAPI},
+		{"csi", v.CSI},
+	} {
+		validateObject(problems, below(loc, f.name), f.raw)
+	}
+}
+
+func validateObject(problems *Problems, loc []any, raw json.RawMessage) {
+	if text := bytes.TrimSpace(raw); isSet(raw) && text[0] != '{' {
+		problems.Add(loc, "%s must be an object", loc[len(loc)-1])
+	}
 }
 
 func validateMounts(problems *Problems, loc []any, mounts []VolumeMount, volumes map[string]bool) {
@@ -125,11 +190,19 @@ func validateMounts(problems *Problems, loc []any, mounts []VolumeMount, volumes
 	}
 }
 
-func validateContainers(problems *Problems, list string, containers []Container, volumes map[string]bool) {
+func validateContainers(problems *Problems, list string, containers []Container, volumes, names map[string]bool) {
 	for i, c := range containers {
 		loc := inSpec(list, i)
 		if !dnsLabelForm.MatchString(c.Name) {
 			problems.Add(below(loc, "name"), "container name %q is no DNS label", short(c.Name))
+		}
+		if names[c.Name] {
+			problems.Add(below(loc, "name"), "container %q is given twice; names are unique among init_containers and sidecars", c.Name)
+		}
+		names[c.Name] = true
+		validateObject(problems, below(loc, "securityContext"), c.SecurityContext)
+		for j, from := range c.EnvFrom {
+			validateObject(problems, below(loc, "envFrom", j), from)
 		}
 		if c.Image == "" {
 			problems.Add(below(loc, "image"), "image is empty; name the image of the container")
@@ -146,6 +219,7 @@ func validateEnv(problems *Problems, loc []any, env []EnvVar) {
 		if !envNameForm.MatchString(e.Name) {
 			problems.Add(below(loc, "env", i, "name"), "%q is no C identifier", short(e.Name))
 		}
+		validateObject(problems, below(loc, "env", i, "valueFrom"), e.ValueFrom)
 		if e.Value != "" && isSet(e.ValueFrom) {
 			problems.Add(below(loc, "env", i, "valueFrom"), "valueFrom of %q cannot be used beside a value; keep one", e.Name)
 		}

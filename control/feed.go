@@ -113,8 +113,22 @@ func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredD
 	if err != nil || len(candidates) == 0 {
 		return out, err
 	}
-	out.Candidate, err = s.blueprint(tx, d, candidates[0])
-	return out, err
+	if out.Candidate, err = s.blueprint(tx, d, candidates[0]); err != nil {
+		return out, err
+	}
+	keepsDatabase(out.Active, out.Candidate)
+	return out, nil
+}
+
+// keepsDatabase breaks a candidate that would leave the database of its own that the active revision has: its data would
+// seem gone. Another address is fine (control-plane reference 4).
+func keepsDatabase(active, candidate *slipway.Blueprint) {
+	const name = "POSTGRES_URI_CUSTOM"
+	if active == nil || active.Env[name] == "" || candidate.Broken != "" || candidate.Env[name] != "" {
+		return
+	}
+	candidate.Broken = name + " was removed, but the deployment keeps its data in that database; set it again, or make a new deployment"
+	candidate.Env, candidate.Redact = nil, nil
 }
 
 // blueprint returns what a runtime needs to run the revision. Secrets that cannot be opened break this revision, not the

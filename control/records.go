@@ -61,7 +61,8 @@ func (s *Service) write(tx slipway.Tx, c slipway.Change) error {
 	return s.settle(tx, c.Deployment)
 }
 
-// begin writes a new revision with its first events.
+// begin writes a new revision with its first events. One that lacks what it would be made of ends with CREATE_FAILED; the
+// change that asked for it stands, and the next revision may have it.
 func (s *Service) begin(tx slipway.Tx, r slipway.Revision) error {
 	if err := tx.PutRevision(r); err != nil {
 		return err
@@ -69,7 +70,38 @@ func (s *Service) begin(tx slipway.Tx, r slipway.Revision) error {
 	if err := s.event(tx, r); err != nil {
 		return err
 	}
+	reason, err := s.unmakeable(tx, r)
+	if err != nil {
+		return err
+	}
+	if reason != "" {
+		return s.move(tx, &r, slipway.CreateFailed, reason)
+	}
 	return s.move(tx, &r, slipway.Queued, "")
+}
+
+// unmakeable says what of a revision's blueprint is lost, in one sentence a user can act on; "" = it is all there.
+func (s *Service) unmakeable(tx slipway.Tx, r slipway.Revision) (string, error) {
+	for _, set := range []string{r.SecretSetID, r.BuildSecretSetID} {
+		_, err := s.openSecrets(tx, set)
+		switch slipway.ErrorCode(err) {
+		case "":
+		case slipway.CodeInvalid:
+			return err.Error(), nil
+		case slipway.CodeNotFound:
+			return "its secrets are not stored any more; set them again", nil
+		default:
+			return "", err
+		}
+	}
+	if r.Source != slipway.SourceInternalSource || r.ArtifactDigest != "" {
+		return "", nil
+	}
+	_, err := tx.UploadByPath(r.DeploymentID, text(r.SourceRevisionConfig.SourceTarballPath))
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return "its uploaded archive is not stored any more; upload it again and PATCH source_tarball_path", nil
+	}
+	return "", err
 }
 
 // move takes a revision one step further; the event of it is kept forever.

@@ -80,6 +80,14 @@ func TestSecretsThatCannotBeOpenedBreakTheirOwnBlueprintOnly(t *testing.T) {
 			t.Errorf("the broken blueprint = %+v, want the secret named and no environment", b)
 		}
 	}
+	// a revision that needs the lost values is not made, and says why
+	failed, err := w.Redeploy(t.Context(), w.Admin, broken.ID, broken.LatestRevisionID)
+	must(t, 0, err)
+	r, err := w.Revision(t.Context(), w.Admin, broken.ID, failed.LatestRevisionID)
+	must(t, 0, err)
+	if r.Status != slipway.CreateFailed || !strings.Contains(r.StatusReason, "TOKEN") {
+		t.Errorf("revision = %s %q, want CREATE_FAILED with the secret", r.Status, r.StatusReason)
+	}
 	// setting the secret again mends it
 	_, err = w.Patch(t.Context(), w.Admin, broken.ID, slipway.DeploymentPatch{Secrets: &[]slipway.Secret{{Name: "TOKEN", Value: "new"}}})
 	must(t, 0, err)

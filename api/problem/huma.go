@@ -35,6 +35,10 @@ func unmarshal(data []byte, v any) error {
 	if !validating {
 		return json.Unmarshal(data, v)
 	}
+	if reason := strict(data); reason != "" {
+		*target = malformed{reason}
+		return nil
+	}
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if err := dec.Decode(target); err != nil {
 		*target = malformed{err.Error()}
