@@ -26,6 +26,14 @@ const (
 	DeploymentUnknown          DeploymentStatus = "UNKNOWN"
 )
 
+// DeploymentStatuses lists all statuses, as DeploymentQuery takes them.
+func DeploymentStatuses() []string {
+	return []string{
+		string(DeploymentAwaitingDatabase), string(DeploymentReady), string(DeploymentUnused), string(DeploymentAwaitingDelete),
+		string(DeploymentUnknown),
+	}
+}
+
 // Deployment is an agent server with a name, built from one source, that goes through revisions (spec 2.1).
 type Deployment struct {
 	ID       string // uuid

@@ -49,16 +49,11 @@ type Tx interface {
 	Upload(id string) (Upload, error)
 	UploadByPath(deploymentID, objectPath string) (Upload, error)
 
-	PutTenant(t Tenant) error
-	Tenants() ([]Tenant, error)
-	PutAPIKey(k APIKey) error
-	APIKeyByHash(hash string) (APIKey, error)
-
+	TenantRecords
+	APIKeyRecords
+	AuditRecords
 	TracingProjectRecords
 	IntegrationRecords
-
-	AppendAudit(e AuditEntry) error
-
 	ListenerRecords
 }
 

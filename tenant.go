@@ -1,40 +1,38 @@
 package slipway
 
-import "time"
+import (
+	"strings"
+	"time"
+	"unicode/utf8"
+)
 
 // Tenant owns deployments, keys and everything else; no tenant sees another's things.
 type Tenant struct {
 	ID        string // uuid
-	Name      string
+	Name      string // unique in the installation
 	CreatedAt time.Time
 }
 
-// Role says what a principal may do (control-plane reference 1).
-type Role string
+// TenantNameLimit bounds a tenant's name, in characters.
+const TenantNameLimit = 100
 
-// The roles, from most to least.
-const (
-	RoleAdmin  Role = "admin"
-	RoleEditor Role = "editor"
-	RoleViewer Role = "viewer"
-)
-
-// Principal is whoever makes a request, as authentication found out.
-type Principal struct {
-	ID       string // e.g. "key:<prefix>"; goes into audit entries
-	TenantID string
-	Role     Role
+// ValidTenantName refuses a name that cannot be shown in one line; the error is at body.name.
+func ValidTenantName(name string) error {
+	var problems Problems
+	loc := []any{"body", "name"}
+	switch length := utf8.RuneCountInString(name); {
+	case !printable(name):
+		problems.Add(loc, "%q is no name: use printable characters without a space at either end", name)
+	case length == 0 || length > TenantNameLimit:
+		problems.Add(loc, "the name has %d characters; give it 1 to %d", length, TenantNameLimit)
+	}
+	return problems.Err()
 }
 
-// APIKey is the record of a key; the key itself is shown once and only its SHA-256 is kept (architecture 6).
-type APIKey struct {
-	ID        string
-	TenantID  string
-	Hash      string // hex SHA-256 of the key
-	Prefix    string // the visible beginning
-	Role      Role
-	CreatedAt time.Time
-	RevokedAt time.Time // zero = valid
+// printable says whether a text is valid UTF-8 in one line, without control characters or spaces at its ends.
+func printable(text string) bool {
+	control := strings.ContainsFunc(text, func(r rune) bool { return r < ' ' || r >= 0x7f && r < 0xa0 || r == 0x2028 || r == 0x2029 })
+	return utf8.ValidString(text) && !control && strings.TrimSpace(text) == text
 }
 
 // TracingProject is the record under which a deployment's traces are counted; it bears the deployment's name (spec 2.1).
@@ -44,15 +42,4 @@ type TracingProject struct {
 	Name         string
 	DeploymentID string
 	CreatedAt    time.Time
-}
-
-// AuditEntry records who changed what. It never holds a secret's value.
-type AuditEntry struct {
-	ID        string
-	TenantID  string
-	Principal string
-	Operation string // e.g. "create_deployment"
-	Subject   string // id of what was changed
-	Detail    string // JSON
-	At        time.Time
 }

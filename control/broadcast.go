@@ -35,8 +35,10 @@ func (b *broadcast) wake() {
 	b.next = make(chan struct{})
 }
 
-// Hear wakes those whom a change concerns that another control service made.
+// Hear wakes those whom a change concerns that another control service made. What is remembered of
+// keys and tenants may be out of date, too.
 func (s *Service) Hear(n slipway.News) {
+	s.access.forget()
 	switch {
 	case n.Missed:
 		s.topics.touchAll()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -50,13 +51,13 @@ func (s *Service) Create(ctx context.Context, who slipway.Principal, in slipway.
 		if err := tx.PutTracingProject(project); err != nil {
 			return err
 		}
-		if err := s.audit(tx, who, "create_deployment", change.Deployment.ID, auditOf(change)); err != nil {
+		if err := s.auditChange(tx, who, "create_deployment", slipway.Deployment{}, nil, change); err != nil {
 			return err
 		}
 		out, err = s.shown(tx, who.TenantID, change.Deployment.ID)
 		return err
 	})
-	return out, wrap("create deployment", err)
+	return s.revealed(ctx, who, out, wrap("create deployment", err))
 }
 
 func nameFree(tx slipway.Tx, tenantID, name string) error {
@@ -96,7 +97,7 @@ func (s *Service) Get(ctx context.Context, who slipway.Principal, id string) (De
 		out, err = s.shown(tx, who.TenantID, id)
 		return err
 	})
-	return out, wrap("get deployment", err)
+	return s.revealed(ctx, who, out, wrap("get deployment", err))
 }
 
 // List returns one page of the caller's tenant, newest first.
@@ -105,6 +106,9 @@ func (s *Service) List(ctx context.Context, who slipway.Principal, q slipway.Dep
 		return nil, err
 	}
 	q.TenantID = who.TenantID
+	if !seesOnly(who, &q) {
+		return []Deployment{}, nil
+	}
 	out := []Deployment{}
 	err := s.store.View(ctx, func(tx slipway.Tx) error {
 		found, err := tx.Deployments(q)
@@ -114,7 +118,22 @@ func (s *Service) List(ctx context.Context, who slipway.Principal, q slipway.Dep
 		out, err = maskedAll(tx, found)
 		return err
 	})
-	return out, wrap("list deployments", err)
+	if err != nil {
+		return nil, wrap("list deployments", err)
+	}
+	return out, wrap("list deployments", s.reveal(ctx, who, out))
+}
+
+// seesOnly narrows a query to the deployment of a deploy key; false if that leaves nothing.
+func seesOnly(who slipway.Principal, q *slipway.DeploymentQuery) bool {
+	if who.DeploymentID == "" {
+		return true
+	}
+	if len(q.IDs) > 0 && !slices.Contains(q.IDs, who.DeploymentID) {
+		return false
+	}
+	q.IDs = []string{who.DeploymentID}
+	return true
 }
 
 // Patch changes a deployment (spec 4.1). An identical request that arrives while the first is in flight joins it, so that
@@ -134,7 +153,7 @@ func (s *Service) Patch(ctx context.Context, who slipway.Principal, id string, i
 	if err != nil {
 		return Deployment{}, wrap("patch deployment", err)
 	}
-	return out.(Deployment), nil
+	return s.revealed(ctx, who, out.(Deployment), nil)
 }
 
 // FreeCount returns how many deployments of the caller's tenant are of type dev_free.
@@ -193,7 +212,7 @@ func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, i
 		if err := s.write(tx, change); err != nil {
 			return err
 		}
-		if err := s.audit(tx, who, "update_deployment", id, auditOf(change)); err != nil {
+		if err := s.auditChange(tx, who, "update_deployment", d, facts.SecretNames, change); err != nil {
 			return err
 		}
 		out, err = s.shown(tx, who.TenantID, id)

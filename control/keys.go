@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 )
@@ -18,19 +19,13 @@ const (
 	prefixLength = 12
 )
 
-// Credential is what a request brought to prove who it is (control-plane reference 1).
-type Credential struct {
-	Key      string // X-Api-Key, or the opaque bearer token; "" = none
-	TenantID string // X-Tenant-Id; "" = none
-}
-
 // Bootstrapped is what the first start made.
 type Bootstrapped struct {
 	TenantID string
-	Key      string // of an admin, in clear; "" = the installation was bootstrapped before
+	Key      string // organisation-wide, of an admin, in clear; "" = the installation was bootstrapped before
 }
 
-// Bootstrap makes the default tenant and an admin key on the first start. The key is returned this one time only; if it
+// Bootstrap makes the default tenant and, on the first start, an organisation-wide admin key that acts in it. The key is returned this one time only; if it
 // was lost, IssueKey makes another.
 func (s *Service) Bootstrap(ctx context.Context) (Bootstrapped, error) {
 	key, record, err := s.newKey("", slipway.RoleAdmin)
@@ -39,7 +34,7 @@ func (s *Service) Bootstrap(ctx context.Context) (Bootstrapped, error) {
 	}
 	var out Bootstrapped
 	err = s.store.Update(ctx, func(tx slipway.Tx) error {
-		tenants, err := tx.Tenants()
+		tenants, err := tx.Tenants(slipway.TenantQuery{Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -51,21 +46,34 @@ func (s *Service) Bootstrap(ctx context.Context) (Bootstrapped, error) {
 		if err := tx.PutTenant(slipway.Tenant{ID: out.TenantID, Name: "default", CreatedAt: s.clock()}); err != nil {
 			return err
 		}
-		record.TenantID = out.TenantID
+		record.DefaultTenantID = out.TenantID
 		return tx.PutAPIKey(record)
 	})
 	if err != nil {
 		return Bootstrapped{}, fmt.Errorf("bootstrap: %w", err)
 	}
+	s.access.forget()
 	return out, nil
 }
 
-// IssueKey makes a key of a tenant and returns it in clear, once. It is for operators, not behind the API.
+// IssueKey makes a key of a tenant, organisation-wide for "", and returns it in clear, once. It is for operators, not behind
+// the API.
 func (s *Service) IssueKey(ctx context.Context, tenantID string, role slipway.Role) (string, error) {
+	return s.issue(ctx, tenantID, "", role)
+}
+
+// IssueOrganisationKey makes an organisation-wide admin key that acts in a tenant unless a request names another. It is for
+// operators, not behind the API.
+func (s *Service) IssueOrganisationKey(ctx context.Context, defaultTenantID string) (string, error) {
+	return s.issue(ctx, "", defaultTenantID, slipway.RoleAdmin)
+}
+
+func (s *Service) issue(ctx context.Context, tenantID, defaultTenantID string, role slipway.Role) (string, error) {
 	key, record, err := s.newKey(tenantID, role)
 	if err != nil {
 		return "", err
 	}
+	record.DefaultTenantID = defaultTenantID
 	err = s.store.Update(ctx, func(tx slipway.Tx) error { return tx.PutAPIKey(record) })
 	if err != nil {
 		return "", fmt.Errorf("issue key: %w", err)
@@ -90,52 +98,159 @@ func hashKey(key string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Authenticate finds out who makes a request: CodeUnauthenticated without a valid key, CodeForbidden if the key and the
-// tenant header do not go together. A tenant header alone proves nothing here.
-func (s *Service) Authenticate(ctx context.Context, c Credential) (slipway.Principal, error) {
-	if c.Key == "" {
-		return slipway.Principal{}, slipway.Errorf(slipway.CodeUnauthenticated, "no credential: send an API key as X-Api-Key, or as Authorization: Bearer")
-	}
-	var key slipway.APIKey
-	err := s.store.View(ctx, func(tx slipway.Tx) (err error) {
-		key, err = tx.APIKeyByHash(hashKey(c.Key))
-		return err
-	})
-	if slipway.ErrorCode(err) == slipway.CodeNotFound || err == nil && !key.RevokedAt.IsZero() {
-		return slipway.Principal{}, slipway.Errorf(slipway.CodeUnauthenticated, "the API key is not known here or was revoked; check the key and the address")
-	}
-	if err != nil {
-		return slipway.Principal{}, fmt.Errorf("authenticate: %w", err)
-	}
-	tenant, err := s.selectTenant(ctx, key, c.TenantID)
-	if err != nil {
-		return slipway.Principal{}, err
-	}
-	return slipway.Principal{ID: "key:" + key.Prefix, TenantID: tenant, Role: key.Role}, nil
+// IssuedKey is a new key, in clear this one time only.
+type IssuedKey struct {
+	slipway.APIKey
+	Key string
 }
 
-// selectTenant applies the X-Tenant-Id rule: it selects the tenant of an organisation-wide key, and must not contradict
-// the key of one tenant. The words "requires workspace specification" are what clients look for.
-func (s *Service) selectTenant(ctx context.Context, key slipway.APIKey, asked string) (string, error) {
-	switch {
-	case key.TenantID != "" && (asked == "" || asked == key.TenantID):
-		return key.TenantID, nil
-	case key.TenantID != "":
-		return "", slipway.Errorf(slipway.CodeForbidden, "the API key does not belong to the tenant of X-Tenant-Id; leave the header out")
-	case asked == "":
-		return "", slipway.Errorf(slipway.CodeForbidden, "this organisation-wide key requires workspace specification: send X-Tenant-Id")
+// keyOwner is the tenant whose keys a call is about, "" for the organisation's, which only its own admins may see.
+func keyOwner(who slipway.Principal, organisation bool) (string, error) {
+	if !organisation {
+		return who.TenantID, authorize(who, mayManageKeys)
 	}
-	err := s.store.View(ctx, func(tx slipway.Tx) error {
-		tenants, err := tx.Tenants()
+	return "", authorizeOrganisation(who, mayManageKeys)
+}
+
+// CreateKey makes a key of the caller's tenant or, for an organisation-wide admin, of the organisation.
+func (s *Service) CreateKey(ctx context.Context, who slipway.Principal, in slipway.APIKeyCreate) (IssuedKey, error) {
+	owner, err := keyOwner(who, in.Organisation)
+	if err != nil {
+		return IssuedKey{}, err
+	}
+	if in, err = in.Valid(s.clock()); err != nil {
+		return IssuedKey{}, err
+	}
+	key, record, err := s.newKey(owner, in.Role)
+	if err != nil {
+		return IssuedKey{}, err
+	}
+	record.Name, record.CreatedBy, record.DeploymentID, record.ExpiresAt = in.Name, who.ID, in.DeploymentID, in.ExpiresAt
+	err = s.changeAccess(ctx, func(tx slipway.Tx) error {
+		if err := deployKeyFits(tx, record); err != nil {
+			return err
+		}
+		return s.putKey(tx, who, "create_api_key", slipway.APIKey{}, record)
+	})
+	return IssuedKey{record, key}, wrap("create api key", err)
+}
+
+func deployKeyFits(tx slipway.Tx, k slipway.APIKey) error {
+	if k.DeploymentID == "" {
+		return nil
+	}
+	_, err := visible(tx, k.TenantID, k.DeploymentID)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		var problems slipway.Problems
+		problems.Add([]any{"body", "deployment_id"}, "there is no deployment %q in this tenant; give the id of one", k.DeploymentID)
+		return problems.Err()
+	}
+	return err
+}
+
+// changeAccess runs one write transaction about who may do what; once it is durable, nothing older lets anybody in.
+func (s *Service) changeAccess(ctx context.Context, fn func(tx slipway.Tx) error) error {
+	err := s.update(ctx, fn)
+	s.access.forget() // also after an error: whether a commit whose answer was lost took place is not known
+	return err
+}
+
+// putKey stores a key with its audit entry; before is zero for a new one.
+func (s *Service) putKey(tx slipway.Tx, who slipway.Principal, operation string, before, after slipway.APIKey) error {
+	if err := tx.PutAPIKey(after); err != nil {
+		return err
+	}
+	changes, err := slipway.AuditDiff(keyView(before), keyView(after))
+	if err != nil {
+		return err
+	}
+	return s.audit(tx, who, operation, after.ID, map[string]any{"prefix": after.Prefix, "organisation": after.Organisation()}, changes...)
+}
+
+// keyView is what the audit log compares of a key.
+func keyView(k slipway.APIKey) map[string]any {
+	view := map[string]any{"name": k.Name, "role": k.Role, "deployment_id": k.DeploymentID, "replaced_by": k.ReplacedBy}
+	for name, value := range view {
+		if fmt.Sprint(value) == "" {
+			delete(view, name)
+		}
+	}
+	for name, at := range map[string]time.Time{"expires_at": k.ExpiresAt, "revoked_at": k.RevokedAt} {
+		if !at.IsZero() {
+			view[name] = at.UTC()
+		}
+	}
+	return view
+}
+
+// Keys returns one page of the keys of the caller's tenant or of the organisation, newest first, also of those that are not
+// valid any more.
+func (s *Service) Keys(ctx context.Context, who slipway.Principal, organisation bool, q slipway.APIKeyQuery) ([]slipway.APIKey, error) {
+	owner, err := keyOwner(who, organisation)
+	if err != nil {
+		return nil, err
+	}
+	q.TenantID = owner
+	var out []slipway.APIKey
+	err = s.store.View(ctx, func(tx slipway.Tx) (err error) {
+		out, err = tx.APIKeys(q)
+		return err
+	})
+	return out, wrap("list api keys", err)
+}
+
+// RevokeKey ends a key at once. Revoking twice is no error.
+func (s *Service) RevokeKey(ctx context.Context, who slipway.Principal, id string) error {
+	if err := authorize(who, mayManageKeys); err != nil {
+		return err
+	}
+	return wrap("revoke api key", s.changeAccess(ctx, func(tx slipway.Tx) error {
+		k, err := ownKey(tx, who, id)
+		if err != nil || !k.RevokedAt.IsZero() {
+			return err
+		}
+		return s.putKey(tx, who, "revoke_api_key", k, k.Revoked(s.clock()))
+	}))
+}
+
+// RotateKey makes a new key with the rights of an old one, which goes on being valid for the grace asked for.
+func (s *Service) RotateKey(ctx context.Context, who slipway.Principal, id string, how slipway.Rotation) (IssuedKey, error) {
+	if err := authorize(who, mayManageKeys); err != nil {
+		return IssuedKey{}, err
+	}
+	key, fresh, err := s.newKey("", "")
+	if err != nil {
+		return IssuedKey{}, err
+	}
+	var out slipway.APIKey
+	err = s.changeAccess(ctx, func(tx slipway.Tx) error {
+		before, err := ownKey(tx, who, id)
 		if err != nil {
 			return err
 		}
-		for _, t := range tenants {
-			if t.ID == asked {
-				return nil
-			}
+		old, expires, err := before.Rotated(how, fresh.ID, s.clock())
+		if err != nil {
+			return err
 		}
-		return slipway.Errorf(slipway.CodeForbidden, "the organisation has no tenant with the id of X-Tenant-Id; check it")
+		out = before
+		out.ID, out.Hash, out.Prefix, out.CreatedAt = fresh.ID, fresh.Hash, fresh.Prefix, fresh.CreatedAt
+		out.CreatedBy, out.ExpiresAt, out.LastUsedAt = who.ID, expires, time.Time{}
+		if err := s.putKey(tx, who, "rotate_api_key", before, old); err != nil {
+			return err
+		}
+		return s.putKey(tx, who, "create_api_key", slipway.APIKey{}, out)
 	})
-	return asked, err
+	return IssuedKey{out, key}, wrap("rotate api key", err)
+}
+
+// ownKey returns a key that the caller may manage: of its tenant or, for the organisation's admins, of the organisation.
+func ownKey(tx slipway.Tx, who slipway.Principal, id string) (slipway.APIKey, error) {
+	k, err := tx.APIKey(who.TenantID, id)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound && who.Organisation {
+		k, err = tx.APIKey("", id)
+	}
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return k, slipway.Errorf(slipway.CodeNotFound, "API key ID %s not found.", id)
+	}
+	return k, err
 }

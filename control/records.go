@@ -2,7 +2,6 @@ package control
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/slipway-dev/slipway"
@@ -162,30 +161,4 @@ func latestNumber(tx slipway.Tx, deploymentID string) (int64, error) {
 		return 0, err
 	}
 	return newest[0].Number, nil
-}
-
-// audit records who changed what. detail never holds a secret's value.
-func (s *Service) audit(tx slipway.Tx, who slipway.Principal, operation, subject string, detail map[string]any) error {
-	text, err := json.Marshal(detail)
-	if err != nil {
-		return err
-	}
-	return tx.AppendAudit(slipway.AuditEntry{
-		ID: s.ids(), TenantID: who.TenantID, Principal: who.ID, Operation: operation, Subject: subject, Detail: string(text), At: s.clock(),
-	})
-}
-
-func auditOf(c slipway.Change) map[string]any {
-	detail := map[string]any{"name": c.Deployment.Name, "source_revision_config": c.Deployment.SourceRevisionConfig}
-	if c.Revision != nil {
-		detail["revision_id"] = c.Revision.ID
-	}
-	if c.Secrets != nil {
-		names := append([]string{}, c.Secrets.Keep...)
-		for _, secret := range c.Secrets.Values {
-			names = append(names, secret.Name)
-		}
-		detail["secrets"] = names
-	}
-	return detail
 }

@@ -95,7 +95,7 @@ func (s *Service) Redeploy(ctx context.Context, who slipway.Principal, deploymen
 		out, err = s.shown(tx, who.TenantID, d.ID)
 		return err
 	})
-	return out, wrap("redeploy revision", err)
+	return s.revealed(ctx, who, out, wrap("redeploy revision", err))
 }
 
 // Interrupt stops a revision's build or rollout; what serves goes on serving. CodeBadRequest if it has ended already.

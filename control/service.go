@@ -37,6 +37,13 @@ type Config struct {
 	LogRetention time.Duration
 	// LogLimit bounds the log lines kept of one deployment, in bytes; the oldest go first. 0 = 64 MiB.
 	LogLimit int64
+	// DeploymentsOff switches deployments off for the organisation: whatever is about them answers 403 (control-plane
+	// reference 1); access goes on being managed.
+	DeploymentsOff bool
+	// SecretReaders are the roles to which answers show the values of secrets; empty = nobody sees them.
+	SecretReaders []slipway.Role
+	// AuditRetention is how long audit entries are kept; 0 = 400 days, negative = forever.
+	AuditRetention time.Duration
 	// BuildLease is how long a builder holds a revision without renewing; 0 = 30 s.
 	BuildLease time.Duration
 	// ListenerPatience is how long a listener may be silent before it counts as offline; 0 = 60 s.
@@ -54,6 +61,8 @@ type Deps struct {
 	Log    *slog.Logger
 	// Images resolves the images of internal_container; nil = names are taken as they are.
 	Images slipway.ImageResolver
+	// Verifier checks bearer tokens that are no API keys; nil = none are valid.
+	Verifier slipway.TokenVerifier
 }
 
 // Service offers the use cases to the API, and is the slipway.BuildQueue of the builders and the slipway.Feed of the
@@ -69,6 +78,9 @@ type Service struct {
 	random   io.Reader
 	log      *slog.Logger
 	images   slipway.ImageResolver
+	tokens   slipway.TokenVerifier
+	access   *access
+	refused  *refusals
 	changed  *broadcast
 	topics   *topics
 	beats    *beats
@@ -96,6 +108,9 @@ func New(cfg Config, deps Deps) *Service {
 	if cfg.LogLimit == 0 {
 		cfg.LogLimit = 64 << 20
 	}
+	if cfg.AuditRetention == 0 {
+		cfg.AuditRetention = slipway.AuditRetention
+	}
 	if cfg.BuildLease == 0 {
 		cfg.BuildLease = 30 * time.Second
 	}
@@ -106,5 +121,6 @@ func New(cfg Config, deps Deps) *Service {
 		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources, Templates: cfg.Templates}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
 		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()),
+		tokens: deps.Verifier, access: newAccess(deps.Store, deps.Clock), refused: newRefusals(),
 	}
 }

@@ -33,9 +33,7 @@ func (s *Service) ChangeTier(ctx context.Context, who slipway.Principal, id stri
 		if err := s.write(tx, change); err != nil {
 			return err
 		}
-		detail := auditOf(change)
-		detail["compute_tier"], detail["database_tier"] = change.Deployment.ComputeTier, change.Deployment.DatabaseTier
-		if err := s.audit(tx, who, "update_deployment", id, detail); err != nil {
+		if err := s.auditChange(tx, who, "update_deployment", d, nil, change); err != nil {
 			return err
 		}
 		out, err = s.shown(tx, who.TenantID, id)

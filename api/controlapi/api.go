@@ -22,6 +22,8 @@ type Config struct {
 	// Version of slipway, shown by /info.
 	Version string
 	Log     *slog.Logger
+	// Authn says which proxies are trusted; the zero value trusts none.
+	Authn authn.Config
 }
 
 // maxBody bounds a JSON body in bytes; archives go to signed URLs instead.
@@ -50,6 +52,9 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.projects()
 	a.listeners()
 	a.protocol()
+	a.tenants()
+	a.keys()
+	a.audit()
 	a.service(mux)
 	return mux
 }
@@ -74,20 +79,6 @@ func humaConfig() huma.Config {
 		bearerScheme: {Type: "http", Scheme: "bearer", Description: "Bearer Auth: a JWT or an opaque token"},
 	}
 	return c
-}
-
-// authenticate puts the principal into the context of every operation that has a security requirement.
-func (a *api) authenticate(ctx huma.Context, next func(huma.Context)) {
-	if len(ctx.Operation().Security) == 0 {
-		next(ctx)
-		return
-	}
-	who, err := a.svc.Authenticate(ctx.Context(), authn.Credential(ctx.Header))
-	if err != nil {
-		a.refuse(ctx, err)
-		return
-	}
-	next(huma.WithValue(ctx, authn.Key{}, who))
 }
 
 func (a *api) refuse(ctx huma.Context, err error) {

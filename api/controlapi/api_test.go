@@ -22,6 +22,8 @@ type server struct {
 	*controltest.World
 	t       *testing.T
 	handler http.Handler
+
+	deployKey string // of the deployment that the matrix acts on
 }
 
 func newServer(t *testing.T) *server {
@@ -54,6 +56,12 @@ func (s *server) callAs(key, method, path, body string) (int, map[string]any) {
 
 func (s *server) raw(key, method, path, body string) (int, []byte) {
 	s.t.Helper()
+	return s.rawIn("", key, method, path, body)
+}
+
+// rawIn is raw with X-Tenant-Id.
+func (s *server) rawIn(tenantID, key, method, path, body string) (int, []byte) {
+	s.t.Helper()
 	var reader io.Reader
 	if body != "" {
 		reader = strings.NewReader(body)
@@ -61,6 +69,9 @@ func (s *server) raw(key, method, path, body string) (int, []byte) {
 	req := httptest.NewRequest(method, strings.TrimPrefix(path, base), reader)
 	if key != "" {
 		req.Header.Set("X-Api-Key", key)
+	}
+	if tenantID != "" {
+		req.Header.Set("X-Tenant-Id", tenantID)
 	}
 	if body != "" {
 		req.Header.Set("Content-Type", "application/json")

@@ -90,7 +90,7 @@ type listInput struct {
 
 func (a *api) deployments() {
 	one := deploymentsPath + "/{deployment_id}"
-	huma.Register(a.huma, operation("list_deployments", http.MethodGet, deploymentsPath, "List deployments"), a.listDeployments)
+	huma.Register(a.huma, reaching(control.ReachDeployments, operation("list_deployments", http.MethodGet, deploymentsPath, "List deployments")), a.listDeployments)
 	huma.Register(a.huma, created(operation("create_deployment", http.MethodPost, deploymentsPath, "Create a deployment", 400, 409)), a.createDeployment)
 	huma.Register(a.huma, operation("get_deployment", http.MethodGet, one, "Read a deployment", 404), a.getDeployment)
 	huma.Register(a.huma, operation("patch_deployment", http.MethodPatch, one, "Change a deployment", 400, 404), a.patchDeployment)

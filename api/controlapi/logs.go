@@ -105,7 +105,7 @@ func (a *api) logs() {
 	project := "/v1/projects/{project_id}"
 	huma.Register(a.huma, operation("get_revision_logs", http.MethodGet, revisionsPath+"/{revision_id}/logs", "Read a revision's logs", 404), a.revisionLogs)
 	huma.Register(a.huma, operation("get_deployment_logs", http.MethodGet, deploymentsPath+"/{deployment_id}/logs", "Read the deploy logs of all revisions", 404), a.deploymentLogs)
-	huma.Register(a.huma, operation("list_deployment_logs", http.MethodGet, "/v2/deployment-logs", "Read logs by cursor", 404), a.allLogs)
+	huma.Register(a.huma, reaching(control.ReachDeployment, operation("list_deployment_logs", http.MethodGet, "/v2/deployment-logs", "Read logs by cursor", 404)), a.allLogs)
 	huma.Register(a.huma, operation("read_project_build_logs", http.MethodPost, project+"/revisions/{revision_id}/build_logs", "Read a revision's build logs", 404), a.projectBuildLogs)
 	huma.Register(a.huma, operation("read_project_revision_deploy_logs", http.MethodPost, project+"/revisions/{revision_id}/deploy_logs", "Read a revision's deploy logs", 404), a.projectRevisionLogs)
 	huma.Register(a.huma, operation("read_project_deploy_logs", http.MethodPost, project+"/deploy_logs", "Read the deploy logs of all revisions", 404), a.projectLogs)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/control"
@@ -64,6 +65,9 @@ const (
 	read   = "200 for all"
 	write  = "200 for admin and editor"
 	remove = "200 for admin"
+	tenant = "200 for admin, whatever the deployment" // not for deploy keys
+	open   = "200 for everybody"                      // who is authenticated
+	wide   = "200 for organisation-wide admins"
 )
 
 // rights says, for every secured operation, which permission of control-plane reference 1 it asks for, and its body.
@@ -94,6 +98,19 @@ var rights = map[string]struct{ need, body string }{
 	"list_templates":                    {read, ""},
 	"list_tracing_projects":             {read, ""},
 	"get_tracing_project":               {read, ""},
+	"get_who_am_i":                      {open, ""},
+	"list_tenants":                      {open, ""},
+	"get_tenant":                        {open, ""},
+	"create_tenant":                     {wide, `{"name":"another"}`},
+	"patch_tenant":                      {tenant, `{"name":"renamed"}`},
+	"delete_tenant":                     {wide, ""},
+	"list_api_keys":                     {tenant, ""},
+	"create_api_key":                    {tenant, `{"role":"viewer"}`},
+	"revoke_api_key":                    {tenant, ""},
+	"rotate_api_key":                    {tenant, ""},
+	"list_audit_logs":                   {tenant, ""},
+	"export_audit_logs":                 {tenant, ""},
+	"list_audit_logs_ocsf":              {tenant, ""},
 	"create_push_token":                 {write, ""},
 	"list_listeners":                    {read, ""},
 	"create_listener":                   {remove, `{"compute_type":"cluster","compute_id":"another","compute_config":{"cluster_namespaces":["a"]}}`},
@@ -112,39 +129,73 @@ var rights = map[string]struct{ need, body string }{
 // about are the lists that hang on one deployment.
 var about = map[string]bool{"list_revisions": true, "list_revision_events": true, "list_deployment_logs": true}
 
-// callers of the matrix: what a caller of each kind must get, given what the operation needs.
-func wanted(caller, need, op string) (low, high int) {
+// onOwn are the operations that act on what is the caller's own, or make it.
+var onOwn = map[string]bool{
+	"create_deployment": true, "get_who_am_i": true, "create_api_key": true, "export_audit_logs": true,
+	"create_listener": true, "count_free_deployments": true,
+}
+
+// aboutAll are the operations that need no tenant to be chosen.
+var aboutAll = map[string]bool{
+	"get_who_am_i": true, "list_tenants": true, "get_tenant": true, "create_tenant": true, "patch_tenant": true, "delete_tenant": true,
+	"list_audit_logs": true, "export_audit_logs": true, "list_audit_logs_ocsf": true,
+}
+
+// callers of the matrix.
+var callers = []string{
+	"none", "bad key", "expired", "revoked", "viewer", "editor", "admin", "deploy key", "foreign deploy key", "org key without tenant",
+	"org key", "org viewer", "other tenant",
+}
+
+// wanted is what a caller of each kind must get, given what the operation needs.
+func wanted(caller, need, op, path string) (low, high int) {
+	ok := func(may bool) (int, int) {
+		switch {
+		case !may:
+			return 403, 403
+		case op == "report_listener_status":
+			return 409, 409 // let in; what the body names is not the listener's
+		}
+		return 200, 299
+	}
+	deployment := strings.Contains(path, "{deployment_id}") || strings.Contains(path, "{project_id}") || op == "list_deployment_logs"
 	switch caller {
-	case "none", "bad key":
+	case "none", "bad key", "expired", "revoked":
 		return 401, 401
 	case "other tenant":
-		if strings.HasPrefix(op, "list_") && !about[op] || op == "create_deployment" || op == "create_listener" || op == "count_free_deployments" {
+		switch {
+		case need == wide:
+			return 403, 403
+		case strings.HasPrefix(op, "list_") && !about[op] || onOwn[op]:
 			return 200, 299 // of its own
-		}
-		if op == "delete_deployment" {
-			return 404, 404
 		}
 		return 404, 404
 	case "viewer":
-		if need != read {
-			return 403, 403
-		}
+		return ok(need == read || need == open)
 	case "editor":
-		if need == remove {
-			return 403, 403
+		return ok(need == read || need == open || need == write)
+	case "admin":
+		return ok(need != wide)
+	case "deploy key":
+		return ok(need == open || deployment && need != remove || op == "list_deployments")
+	case "foreign deploy key":
+		if deployment {
+			return 404, 404
 		}
+		return ok(need == open || op == "list_deployments")
+	case "org key without tenant":
+		return ok(aboutAll[op])
+	case "org viewer":
+		return ok(need == read || need == open)
 	}
-	if op == "report_listener_status" {
-		return 409, 409 // let in; what the body names is not the listener's
-	}
-	return 200, 299
+	return ok(true)
 }
 
 func TestAuthorisationMatrix(t *testing.T) {
 	t.Parallel()
 	operations := newServer(t).operations()
 	for id, op := range operations {
-		right, covered := rights[id]
+		_, covered := rights[id]
 		if op.Secured != covered {
 			t.Errorf("%s: secured = %v, in the matrix = %v; every operation has one place", id, op.Secured, covered)
 			continue
@@ -152,21 +203,32 @@ func TestAuthorisationMatrix(t *testing.T) {
 		if !op.Secured {
 			continue
 		}
-		for _, caller := range []string{"none", "bad key", "viewer", "editor", "admin", "other tenant"} {
-			t.Run(id+"/"+caller, func(t *testing.T) {
-				t.Parallel()
-				s := newServer(t)
-				path := s.world(op.Method, op.Path)
-				got, text := s.raw(s.keyOf(caller), op.Method, path, right.body)
-				if low, high := wanted(caller, right.need, id); got < low || got > high {
-					t.Errorf("%s %s = %d %s, want %d", op.Method, path, got, text, low)
-				}
-			})
-		}
+		t.Run(id, func(t *testing.T) {
+			t.Parallel()
+			tryCallers(t, id, op)
+		})
 	}
 	for id := range rights {
 		if _, ok := operations[id]; !ok {
 			t.Errorf("the matrix names %s, which does not exist", id)
+		}
+	}
+}
+
+// tryCallers calls one operation as everybody. Those who are refused share a world, since they must not change it.
+func tryCallers(t *testing.T, id string, op described) {
+	right, shared := rights[id], newServer(t)
+	sharedPath := shared.world(op.Method, op.Path)
+	for _, caller := range callers {
+		s, path := shared, sharedPath
+		low, high := wanted(caller, right.need, id, op.Path)
+		if low < 400 {
+			s = newServer(t)
+			path = s.world(op.Method, op.Path)
+		}
+		key, tenantID := s.credentialOf(caller)
+		if got, text := s.rawIn(tenantID, key, op.Method, path, right.body); got < low || got > high {
+			t.Errorf("%s: %s %s = %d %s, want %d", caller, op.Method, path, got, text, low)
 		}
 	}
 }
@@ -176,8 +238,10 @@ func (s *server) world(method, path string) string {
 	d := s.want(201, "POST", "/v2/deployments", createGit)
 	id, revision := d["id"].(string), d["latest_revision_id"].(string)
 	if strings.HasSuffix(path, "/push-token") {
-		id = s.want(201, "POST", "/v2/deployments", createContainer)["id"].(string)
+		d = s.want(201, "POST", "/v2/deployments", createContainer)
+		id = d["id"].(string)
 	}
+	s.deployKey = s.want(201, "POST", "/v2/api-keys", `{"deployment_id":"`+id+`"}`)["key"].(string)
 	if strings.Contains(path, "{tracing_project_id}") {
 		project := s.want(200, "GET", "/v2/tracing-projects", "")["resources"].([]any)[0].(map[string]any)
 		path = strings.ReplaceAll(path, "{tracing_project_id}", project["id"].(string))
@@ -192,7 +256,15 @@ func (s *server) world(method, path string) string {
 	case strings.HasSuffix(path, "/restore"), strings.HasSuffix(path, "/purge"):
 		s.want(204, "DELETE", "/v2/deployments/"+id, "")
 	}
-	path = strings.NewReplacer("{deployment_id}", id, "{project_id}", id, "{revision_id}", revision).Replace(path)
+	if strings.Contains(path, "{api_key_id}") {
+		key := s.want(201, "POST", "/v2/api-keys", `{"role":"viewer"}`)["id"].(string)
+		path = strings.ReplaceAll(path, "{api_key_id}", key)
+	}
+	tenantID := s.Admin.TenantID
+	if strings.HasSuffix(path, "{tenant_id}") && method == "DELETE" {
+		tenantID = s.want(201, "POST", "/v2/tenants", `{"name":"empty"}`)["id"].(string)
+	}
+	path = strings.NewReplacer("{tenant_id}", tenantID, "{deployment_id}", id, "{project_id}", id, "{revision_id}", revision).Replace(path)
 	switch {
 	case strings.HasSuffix(path, "/v2/deployment-logs"):
 		return path + "?deployment_id=" + id
@@ -202,24 +274,59 @@ func (s *server) world(method, path string) string {
 	return path
 }
 
+// keyOf makes the key of a caller of the matrix.
 func (s *server) keyOf(caller string) string {
+	key, _ := s.credentialOf(caller)
+	return key
+}
+
+// credentialOf makes the key of a caller of the matrix, and the tenant that it sends along.
+func (s *server) credentialOf(caller string) (key, tenantID string) {
+	issue := func(tenant string, role slipway.Role) string {
+		key, err := s.IssueKey(context.Background(), tenant, role)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		return key
+	}
+	made := func(body string) (string, string) {
+		k := s.want(201, "POST", "/v2/api-keys", body)
+		return k["key"].(string), k["id"].(string)
+	}
 	switch caller {
 	case "none":
-		return ""
+		return "", ""
 	case "bad key":
-		return "slw_nobody"
+		return "slw_nobody", ""
+	case "expired":
+		key, _ := made(`{"role":"admin","expires_at":"` + s.Now().Add(time.Hour).Format(time.RFC3339) + `"}`)
+		s.Advance(time.Hour)
+		return key, ""
+	case "revoked":
+		key, id := made(`{"role":"admin"}`)
+		if got, text := s.raw(key, "GET", "/v2/whoami", ""); got != 200 {
+			s.t.Fatalf("before the revocation: %d %s", got, text)
+		}
+		s.raw(s.Key, "DELETE", "/v2/api-keys/"+id, "")
+		return key, ""
 	case "admin":
-		return s.Key
+		return issue(s.Admin.TenantID, slipway.RoleAdmin), ""
+	case "deploy key":
+		return s.deployKey, ""
+	case "foreign deploy key":
+		d := s.want(201, "POST", "/v2/deployments", strings.Replace(createGit, `"git"`, `"foreign"`, 1))
+		key, _ := made(`{"deployment_id":"` + d["id"].(string) + `"}`)
+		return key, ""
+	case "org key without tenant":
+		return issue("", slipway.RoleAdmin), ""
+	case "org key":
+		return issue("", slipway.RoleAdmin), s.Admin.TenantID
+	case "org viewer":
+		return issue("", slipway.RoleViewer), s.Admin.TenantID
+	case "other tenant":
+		return issue(s.NextID(), slipway.RoleAdmin), ""
 	}
-	tenant, role := s.Admin.TenantID, slipway.Role(caller)
-	if caller == "other tenant" {
-		tenant, role = s.NextID(), slipway.RoleAdmin
-	}
-	key, err := s.IssueKey(context.Background(), tenant, role)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	return key
+	return issue(s.Admin.TenantID, slipway.Role(caller)), ""
 }
 
 func TestAnotherTenantsThingLooksLikeNothing(t *testing.T) {

@@ -37,7 +37,8 @@ func TestForeignTracingProjectLooksLikeNothing(t *testing.T) {
 	s := newServer(t)
 	s.want(201, "POST", "/v2/deployments", createGit)
 	id := s.want(200, "GET", "/v2/tracing-projects", "")["resources"].([]any)[0].(map[string]any)["id"].(string)
-	other, unknown := s.keyOf("other tenant"), "01900000-0000-7000-8000-999999999999"
+	other := s.keyOf("other tenant")
+	unknown := "01900000-0000-7000-8000-999999999999"
 	status, foreign := s.raw(other, "GET", "/v2/tracing-projects/"+id, "")
 	_, absent := s.raw(other, "GET", "/v2/tracing-projects/"+unknown, "")
 	if want := strings.ReplaceAll(string(absent), unknown, id); status != 404 || string(foreign) != want {

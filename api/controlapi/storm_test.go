@@ -49,7 +49,7 @@ func TestNothingBreaksTheAPI(t *testing.T) {
 		if rec.Code >= 500 {
 			t.Errorf("seed %d: %s %s with %.200q = %d %s", seed, op.method, target, body, rec.Code, rec.Body)
 		}
-		if rec.Code != 204 && op.path != "/docs" && op.method != "PUT" && rec.Code/100 != 3 && !json.Valid(rec.Body.Bytes()) {
+		if rec.Code != 204 && op.path != "/docs" && op.path != "/v2/audit-logs/export" && op.method != "PUT" && rec.Code/100 != 3 && !json.Valid(rec.Body.Bytes()) {
 			t.Errorf("seed %d: %s %s answers no JSON: %d %q", seed, op.method, target, rec.Code, rec.Body)
 		}
 	}

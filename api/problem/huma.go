@@ -135,3 +135,6 @@ func (c plainJSON) SetHeader(name, value string) {
 	}
 	c.inner.SetHeader(name, value)
 }
+
+// Unwrap returns the context around which this one is, for what must reach the request itself.
+func (c plainJSON) Unwrap() huma.Context { return c.inner }

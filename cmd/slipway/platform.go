@@ -143,15 +143,18 @@ func (p *platform) bootstrap(ctx context.Context, where installation) error {
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
 	}
-	switch {
-	case first.Key != "":
-		c.APIKey = first.Key
-	case c.APIKey == "":
-		if c.APIKey, err = p.control.IssueKey(ctx, first.TenantID, slipway.RoleAdmin); err != nil {
+	if first.Key != "" {
+		c.APIKey, c.TenantID = first.Key, ""
+	}
+	// The file belongs to whoever runs the installation: its key manages all of it, also after a restore of older data.
+	if who, _ := p.control.Authenticate(ctx, control.Credential{Key: c.APIKey}); !who.Organisation || who.Role != slipway.RoleAdmin {
+		if c.APIKey, err = p.control.IssueOrganisationKey(ctx, first.TenantID); err != nil {
 			return err
 		}
 	}
-	c.URL, c.TenantID = p.url, first.TenantID
+	if c.URL = p.url; c.TenantID == "" {
+		c.TenantID = first.TenantID
+	}
 	p.credentials = c
 	return where.saveCredentials(c)
 }
@@ -183,6 +186,7 @@ func (p *platform) work(ctx context.Context) error {
 	loops.Go(func() error { return p.builder.Run(ctx) })
 	loops.Go(func() error { return p.control.Run(ctx) })
 	loops.Go(func() error { return p.store.Follow(ctx, p.control.Hear) })
+	loops.Go(func() error { return p.control.Upkeep(ctx) })
 	return loops.Wait()
 }
 

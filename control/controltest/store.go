@@ -222,6 +222,7 @@ func (t *tx) PurgeDeployment(id string) error {
 	maps.DeleteFunc(t.revisions, func(_ string, r slipway.Revision) bool { return r.DeploymentID == id })
 	maps.DeleteFunc(t.sets, func(_ string, s slipway.SecretSet) bool { return s.DeploymentID == id })
 	maps.DeleteFunc(t.uploads, func(_ string, u slipway.Upload) bool { return u.DeploymentID == id })
+	maps.DeleteFunc(t.keys, func(_ string, k slipway.APIKey) bool { return k.DeploymentID == id })
 	t.logs = slices.DeleteFunc(t.logs, func(e slipway.LogEntry) bool { return e.DeploymentID == id })
 	return nil
 }
@@ -341,22 +342,6 @@ func (t *tx) UploadByPath(deploymentID, objectPath string) (slipway.Upload, erro
 	return slipway.Upload{}, none("upload", objectPath)
 }
 
-func (t *tx) PutTenant(v slipway.Tenant) error {
-	t.tenants[v.ID] = v
-	return nil
-}
-
-func (t *tx) Tenants() ([]slipway.Tenant, error) {
-	return slices.SortedFunc(maps.Values(t.tenants), func(a, b slipway.Tenant) int { return strings.Compare(a.ID, b.ID) }), nil
-}
-
-func (t *tx) PutAPIKey(k slipway.APIKey) error {
-	t.keys[k.Hash] = k
-	return nil
-}
-
-func (t *tx) APIKeyByHash(hash string) (slipway.APIKey, error) { return find(t.keys, "key", hash) }
-
 func (t *tx) PutTracingProject(p slipway.TracingProject) error {
 	t.projects[p.ID] = p
 	return nil
@@ -388,9 +373,4 @@ func (t *tx) TracingProjectByName(tenantID, name string) (slipway.TracingProject
 		}
 	}
 	return slipway.TracingProject{}, none("tracing project", name)
-}
-
-func (t *tx) AppendAudit(e slipway.AuditEntry) error {
-	t.audit = append(t.audit, e)
-	return nil
 }

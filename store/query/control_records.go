@@ -83,7 +83,7 @@ func (t *tx) taken(err error, query string, args ...any) bool {
 
 // PurgeDeployment removes a deployment with everything that hangs on it.
 func (t *tx) PurgeDeployment(id string) error {
-	for _, table := range []string{"logs", "uploads", "secret_sets", "tracing_projects", "revisions"} {
+	for _, table := range []string{"logs", "uploads", "secret_sets", "tracing_projects", "api_keys", "revisions"} {
 		if _, err := t.c.Exec(`DELETE FROM `+table+` WHERE deployment_id = ?`, id); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 
 // RunControl runs the suite of slipway.Store; open returns an empty store that lives as long as the test.
 func RunControl(t *testing.T, open func(t *testing.T) slipway.Store) {
+	RunAccess(t, open)
 	for name, test := range map[string]func(t *testing.T, s slipway.Store){
 		"deployments": deployments, "builds": builds, "logs": logs, "transactions": transactions, "access": access,
 		"tracing projects": tracingProjects, "integrations": integrations, "deliveries": deliveries, "status notes": statusNotes,
