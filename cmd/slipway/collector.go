@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -21,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/beacon"
 	"github.com/slipway-dev/slipway/intake"
 	"github.com/slipway-dev/slipway/seal"
+	"github.com/slipway-dev/slipway/store/postgres"
 	"github.com/slipway-dev/slipway/store/sqlite"
 	"github.com/slipway-dev/slipway/telemetry/otlphttp"
 )
@@ -36,7 +38,8 @@ const collectorGrace = 15 * time.Second
 
 // collectorSettings are the flags of `slipway collector`.
 type collectorSettings struct {
-	dataDir, listen   string
+	data              collectorData
+	listen            string
 	forward           string
 	forwardHeaders    []string
 	rate              int
@@ -57,7 +60,7 @@ func collectorCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return runCollector(cmd.Context(), s) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&s.dataDir, "data-dir", "", "directory of the collector's data")
+	s.data.flags(cmd)
 	flags.StringVar(&s.listen, "listen", "127.0.0.1:4319", "address to listen on; port 0 takes a free one")
 	flags.StringVar(&s.forward, "forward", "", "address of an OTLP/HTTP backend that metrics, traces and logs are sent on to")
 	flags.StringArrayVar(&s.forwardHeaders, "forward-header", nil, "header of those requests, as Name=Value (repeatable)")
@@ -68,7 +71,6 @@ func collectorCommand() *cobra.Command {
 	flags.StringArrayVar(&s.trustedProxies, "trusted-proxy", nil, "network whose X-Forwarded-For is believed, as 10.0.0.0/8 (repeatable)")
 	flags.BoolVar(&s.enforce, "enforce-redaction", false, "drop attributes and log records that an installation must not send")
 	flags.BoolVar(&s.perLicen, "metrics-per-license", false, "show each licence's usage at /metrics, by its id")
-	_ = cmd.MarkFlagRequired("data-dir")
 	return cmd
 }
 
@@ -119,25 +121,68 @@ func (s collectorSettings) proxies() ([]netip.Prefix, error) {
 	return out, nil
 }
 
+// collectorData says where a collector keeps its data: keys and, unless a database is named, records in a directory.
+type collectorData struct {
+	dir, databaseURL string
+}
+
+// databaseVariable names a collector's database in the environment, where no other user sees its password.
+const databaseVariable = "SLIPWAY_COLLECTOR_DATABASE_URL"
+
+func (d *collectorData) flags(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&d.dir, "data-dir", "", "directory of the collector's data")
+	cmd.Flags().StringVar(&d.databaseURL, "database-url", "", "keep records in this PostgreSQL database (also "+databaseVariable+")")
+	_ = cmd.MarkFlagRequired("data-dir")
+}
+
+// database is the address of the PostgreSQL database, "" without one.
+func (d collectorData) database() string {
+	if d.databaseURL != "" {
+		return d.databaseURL
+	}
+	return os.Getenv(databaseVariable)
+}
+
+// collectorStore is a store that can be closed.
+type collectorStore interface {
+	beacon.Store
+	io.Closer
+}
+
+func (d collectorData) openStore(ctx context.Context) (collectorStore, error) {
+	if url := d.database(); url != "" {
+		return postgres.OpenBeacon(ctx, url)
+	}
+	return sqlite.OpenBeacon(installation{dir: d.dir}.path(collectorDatabase))
+}
+
+// exists refuses a directory that no collector has used: commands that only look must not make one.
+func (d collectorData) exists() error {
+	if _, err := os.Stat(installation{dir: d.dir}.path(issuerKeysFile)); err != nil {
+		return fmt.Errorf("%s holds no collector's data; name the --data-dir of `slipway collector`", d.dir)
+	}
+	return nil
+}
+
 // collector is an open collector: its store and what uses it.
 type collector struct {
 	*intake.Service
-	store *sqlite.BeaconStore
+	store collectorStore
 }
 
 func (c collector) close() error { return c.store.Close() }
 
-// openCollector opens the data of a collector, making it where it is missing. Several processes may have it open.
-func openCollector(dir string, cfg intake.Config) (collector, error) {
-	where := installation{dir: dir}
+// open opens the data of a collector, making it where it is missing. Several processes may have it open.
+func (d collectorData) open(ctx context.Context, cfg intake.Config) (collector, error) {
+	where := installation{dir: d.dir}
 	if err := where.prepare(); err != nil {
 		return collector{}, err
 	}
-	store, err := sqlite.OpenBeacon(where.path(collectorDatabase))
+	store, err := d.openStore(ctx)
 	if err != nil {
 		return collector{}, err
 	}
-	if err := keysNotLost(where, store); err != nil {
+	if err := keysNotLost(ctx, where, store); err != nil {
 		return collector{}, errors.Join(err, store.Close())
 	}
 	keys, err := seal.OpenIssuerKeys(where.path(issuerKeysFile), time.Now)
@@ -148,20 +193,12 @@ func openCollector(dir string, cfg intake.Config) (collector, error) {
 	return collector{intake.New(store, keys, cfg), store}, nil
 }
 
-// collectorExists refuses a directory that no collector has used: commands that only look must not make one.
-func collectorExists(dir string) error {
-	if _, err := os.Stat(installation{dir: dir}.path(collectorDatabase)); err != nil {
-		return fmt.Errorf("%s holds no collector's data; name the --data-dir of `slipway collector`", dir)
-	}
-	return nil
-}
-
 // keysNotLost refuses to make new keys where licences exist that only the old ones verify.
-func keysNotLost(where installation, store beacon.Store) error {
+func keysNotLost(ctx context.Context, where installation, store beacon.Store) error {
 	if _, err := os.Stat(where.path(issuerKeysFile)); !errors.Is(err, fs.ErrNotExist) {
 		return nil // there, or OpenIssuerKeys will say what is wrong
 	}
-	return store.View(context.Background(), func(tx beacon.Tx) error {
+	return store.View(ctx, func(tx beacon.Tx) error {
 		list, err := tx.Licences()
 		if err == nil && len(list) > 0 {
 			err = fmt.Errorf("%s is missing, and %d licences were signed with its keys; restore it from a backup", where.path(issuerKeysFile), len(list))
@@ -184,7 +221,7 @@ func runCollector(ctx context.Context, s collectorSettings) error {
 		return err
 	}
 	log := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	c, err := openCollector(s.dataDir, intake.Config{
+	c, err := s.data.open(ctx, intake.Config{
 		Log: log, Rate: s.rate, KeepBilling: time.Duration(s.keepBilling) * 24 * time.Hour,
 		KeepSignals: time.Duration(s.keepSignals) * time.Hour, QueueBytes: int64(s.queueMB) << 20,
 	})

@@ -42,19 +42,19 @@ func lineOf(l beacon.Licence) licenceLine {
 
 // licenseFlags are common to the commands about licences.
 type licenseFlags struct {
-	dataDir string
-	json    bool
+	data collectorData
+	json bool
 }
 
 // add adds a command that works on the data of a collector, which may be running.
 func (f *licenseFlags) add(to *cobra.Command, use, short string, args cobra.PositionalArgs, do func(ctx context.Context, c collector, args []string) error) *cobra.Command {
 	cmd := &cobra.Command{Use: use, Short: short, Args: args, RunE: func(cmd *cobra.Command, args []string) error {
 		if use != "issue" {
-			if err := collectorExists(f.dataDir); err != nil {
+			if err := f.data.exists(); err != nil {
 				return err
 			}
 		}
-		c, err := openCollector(f.dataDir, intake.Config{Log: slog.New(slog.DiscardHandler)})
+		c, err := f.data.open(cmd.Context(), intake.Config{Log: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			return err
 		}
@@ -70,9 +70,8 @@ func (f *licenseFlags) add(to *cobra.Command, use, short string, args cobra.Posi
 }
 
 func (f *licenseFlags) flags(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.dataDir, "data-dir", "", "directory of the collector's data")
+	f.data.flags(cmd)
 	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
-	_ = cmd.MarkFlagRequired("data-dir")
 }
 
 func licenseCommand() *cobra.Command {

@@ -19,8 +19,9 @@ var monthForm = regexp.MustCompile(`^[0-9]{4}-(0[1-9]|1[0-2])$`)
 
 // usageFlags are the flags of `slipway usage`.
 type usageFlags struct {
-	dataDir, from, to, licence string
-	json, csv                  bool
+	data              collectorData
+	from, to, licence string
+	json, csv         bool
 }
 
 func usageCommand() *cobra.Command {
@@ -32,14 +33,13 @@ func usageCommand() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context()) },
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&f.dataDir, "data-dir", "", "directory of the collector's data")
+	f.data.flags(cmd)
 	flags.BoolVar(&f.json, "json", false, "print JSON")
 	flags.BoolVar(&f.csv, "csv", false, "print the billing export as CSV")
 	flags.StringVar(&f.from, "from", "", "first month, as 2026-01")
 	flags.StringVar(&f.to, "to", "", "last month")
 	flags.StringVar(&f.licence, "license", "", "only the licence with this id")
 	cmd.MarkFlagsMutuallyExclusive("json", "csv")
-	_ = cmd.MarkFlagRequired("data-dir")
 	return cmd
 }
 
@@ -49,10 +49,10 @@ func (f usageFlags) run(ctx context.Context) error {
 			return fmt.Errorf("%q is no month; write it as 2026-01", month)
 		}
 	}
-	if err := collectorExists(f.dataDir); err != nil {
+	if err := f.data.exists(); err != nil {
 		return err
 	}
-	c, err := openCollector(f.dataDir, intake.Config{Log: slog.New(slog.DiscardHandler)})
+	c, err := f.data.open(ctx, intake.Config{Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 
 const (
 	controlSchema  = "slipway"
+	beaconSchema   = "slipway_collector"
 	controlReaders = 8
 	agentReaders   = 4
 )
@@ -62,6 +63,26 @@ func OpenAgent(ctx context.Context, url, schema string) (*AgentStore, error) {
 
 // Close applies what is queued and closes all connections. It is idempotent.
 func (s *AgentStore) Close() error { return s.engine.close() }
+
+// BeaconStore is the store of a collector in a schema; it implements beacon.Store.
+type BeaconStore struct {
+	*query.Beacon
+	engine *engine
+}
+
+// OpenBeacon opens the store of a collector, making or migrating its schema, "slipway_collector". Any number of collectors
+// may share it.
+func OpenBeacon(ctx context.Context, url string) (*BeaconStore, error) {
+	sv, err := prepare(ctx, url, beaconSchema, "beacon")
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{writer: newWriter(sv, "records", "", ""), readers: newReaders(sv, agentReaders)}
+	return &BeaconStore{Beacon: query.NewBeacon(e), engine: e}, nil
+}
+
+// Close applies what is queued and closes all connections. It is idempotent.
+func (s *BeaconStore) Close() error { return s.engine.close() }
 
 func (e *engine) close() error { return errors.Join(e.writer.close(), e.readers.close()) }
 
