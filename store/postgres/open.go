@@ -77,7 +77,7 @@ func OpenBeacon(ctx context.Context, url string) (*BeaconStore, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{writer: newWriter(sv, "records", "", ""), readers: newReaders(sv, agentReaders)}
+	e := &engine{writer: newWriter(sv, "records", ""), readers: newReaders(sv, agentReaders)}
 	return &BeaconStore{Beacon: query.NewBeacon(e), engine: e}, nil
 }
 
