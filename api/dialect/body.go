@@ -10,6 +10,9 @@ import (
 	"github.com/slipway-dev/slipway"
 )
 
+// mostGrown bounds the room that is made for a body before any of it has come, in bytes.
+const mostGrown = 64 << 10
+
 // errTwoNames ends the reading of a body that names one field twice, with different values.
 var errTwoNames = errors.New("the body has one field under two names")
 
@@ -17,6 +20,7 @@ var errTwoNames = errors.New("the body has one field under two names")
 // it has found out who asks; problems tell afterwards whether the two spellings of a field contradict each other.
 type body struct {
 	from     io.ReadCloser
+	size     int64 // as announced; below 0 if nobody knows
 	tree     *tree
 	text     io.Reader // nil = not read yet
 	err      error
@@ -28,7 +32,7 @@ func newBody(r *http.Request, path string, t *tree) *body {
 	if r.Body == nil || r.Body == http.NoBody || !carries(path) || r.Header.Get("Content-Encoding") != "" || !jsonText(r.Header.Get("Content-Type"), true) {
 		return nil
 	}
-	return &body{from: r.Body, tree: t}
+	return &body{from: r.Body, size: r.ContentLength, tree: t}
 }
 
 // jsonText says whether a content type is plain JSON; absent is what its absence means.
@@ -63,6 +67,7 @@ func (b *body) Close() error { return b.from.Close() }
 
 func (b *body) load() {
 	var text bytes.Buffer
+	text.Grow(int(min(max(b.size, 0), mostGrown)) + bytes.MinRead)
 	n, err := text.ReadFrom(io.LimitReader(b.from, maxBody))
 	switch {
 	case err != nil:

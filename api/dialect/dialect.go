@@ -62,7 +62,7 @@ func (d *Dialect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		send(w, r, "text/html; charset=utf-8", d.page)
 	default:
 		in := d.mount
-		if patches.MatchString(r.Method + " " + path) {
+		if r.Method != http.MethodGet && patches.MatchString(r.Method+" "+path) {
 			in = d.patch
 		}
 		d.serve(w, r, path, in, d)
@@ -71,7 +71,7 @@ func (d *Dialect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // serve hands the request to the API in canonical names. speak translates its answer; nil leaves it canonical.
 func (d *Dialect) serve(w http.ResponseWriter, r *http.Request, path string, in *tree, speak *Dialect) {
-	if statusPath.MatchString(path) {
+	if strings.HasPrefix(path, "/o/") && statusPath.MatchString(path) {
 		sendStatusPage(w, r)
 		return
 	}
