@@ -26,6 +26,7 @@ type Tx interface {
 	Deployments(q DeploymentQuery) ([]Deployment, error)
 	DeploymentRecords
 	IdempotencyRecords
+	LogRecords
 	PutDeployment(d Deployment) error // insert or replace by ID; CodeConflict if the name is taken
 	PurgeDeployment(id string) error  // removes it with everything that hangs on it
 
@@ -91,6 +92,7 @@ type LogQuery struct {
 	From, To     time.Time // inclusive bounds on At; zero = open
 	Level        string    // exact; "" = any
 	Contains     string    // case-insensitive substring; "" = any
+	RunID        string    // only lines that name the run as run_id=ID; "" = any
 	Descending   bool
 	Limit        int
 }

@@ -176,7 +176,7 @@ func (s *Service) Log(ctx context.Context, job slipway.BuildJob, entries []slipw
 	for i := range lines {
 		lines[i].DeploymentID, lines[i].RevisionID, lines[i].Kind = job.DeploymentID, job.RevisionID, slipway.LogBuild
 	}
-	return wrap("store build log", s.store.AppendLogs(ctx, lines))
+	return wrap("store build log", s.storeLogs(ctx, lines))
 }
 
 // Complete implements slipway.BuildQueue.

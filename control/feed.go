@@ -282,5 +282,5 @@ func reporter(d slipway.Deployment) string {
 
 // AppendLogs implements slipway.Feed.
 func (s *Service) AppendLogs(ctx context.Context, entries []slipway.LogEntry) error {
-	return wrap("store logs", s.store.AppendLogs(ctx, entries))
+	return wrap("store logs", s.storeLogs(ctx, entries))
 }

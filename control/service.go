@@ -85,6 +85,7 @@ type Service struct {
 	topics   *topics
 	beats    *beats
 	patches  singleflight.Group
+	logged   logSizes
 	attempts attempts
 }
 

@@ -34,7 +34,7 @@ func (s *Service) Run(ctx context.Context) error {
 
 // Sweep does everything whose time has come and returns when there is more to do; zero = nothing waits for time.
 func (s *Service) Sweep(ctx context.Context) (next time.Time, err error) {
-	for _, sweep := range []func(context.Context) (time.Time, error){s.sweepDeletions, s.sweepClaims} {
+	for _, sweep := range []func(context.Context) (time.Time, error){s.sweepDeletions, s.sweepClaims, s.sweepLogs} {
 		at, err := sweep(ctx)
 		if err != nil {
 			return next, wrap("run timers", err)

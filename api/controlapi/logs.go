@@ -39,7 +39,7 @@ type LogFilter struct {
 	EndTime   time.Time `query:"end_time" doc:"inclusive"`
 	Query     string    `query:"query" doc:"part of the message, any case"`
 	Level     string    `query:"level" enum:"DEBUG,INFO,WARNING,ERROR,CRITICAL"`
-	RunID     string    `query:"run_id" format:"uuid" doc:"lines that name this run; goes without query"`
+	RunID     string    `query:"run_id" format:"uuid" doc:"lines that name this run"`
 }
 
 // LogPager selects a page of log lines.
@@ -111,19 +111,9 @@ func (a *api) logs() {
 	huma.Register(a.huma, operation("read_project_deploy_logs", http.MethodPost, project+"/deploy_logs", "Read the deploy logs of all revisions", 404), a.projectLogs)
 }
 
-// query makes the query of the filter. Lines name their run as run_id=ID, so that a search finds them; the store searches
-// for one text, so both at once are refused rather than answered wrongly.
-func (f LogFilter) query() (slipway.LogQuery, error) {
-	q := slipway.LogQuery{From: f.StartTime, To: f.EndTime, Contains: f.Query, Level: f.Level}
-	if f.RunID == "" {
-		return q, nil
-	}
-	q.Contains = "run_id=" + f.RunID
-	var problems slipway.Problems
-	if f.Query != "" {
-		problems.Add([]any{"query", "run_id"}, "run_id cannot go together with query; leave one of them out")
-	}
-	return q, problems.Err()
+// query makes the query of the filter. Lines name their run as run_id=ID.
+func (f LogFilter) query() slipway.LogQuery {
+	return slipway.LogQuery{From: f.StartTime, To: f.EndTime, Contains: f.Query, Level: f.Level, RunID: f.RunID}
 }
 
 func (a *api) readLogs(ctx context.Context, q slipway.LogQuery, offset string) (*logsOutput, error) {
@@ -143,30 +133,21 @@ func entries(page control.LogPage) []LogEntry {
 }
 
 func (a *api) revisionLogs(ctx context.Context, in *revisionLogsInput) (*logsOutput, error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, a.problem(err)
-	}
+	q := in.query()
 	q.DeploymentID, q.RevisionID, q.Kind = in.DeploymentID, in.RevisionID, slipway.LogKind(in.Type)
 	q.Descending, q.Limit = in.Order == "desc", in.Limit
 	return a.readLogs(ctx, q, in.Offset)
 }
 
 func (a *api) deploymentLogs(ctx context.Context, in *deploymentLogsInput) (*logsOutput, error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, a.problem(err)
-	}
+	q := in.query()
 	q.DeploymentID, q.Kind = in.DeploymentID, slipway.LogDeploy
 	q.Descending, q.Limit = in.Order == "desc", in.Limit
 	return a.readLogs(ctx, q, in.Offset)
 }
 
 func (a *api) allLogs(ctx context.Context, in *allLogsInput) (*struct{ Body DeploymentLogsList }, error) {
-	q, err := in.query()
-	if err != nil {
-		return nil, a.problem(err)
-	}
+	q := in.query()
 	q.DeploymentID, q.RevisionID, q.Kind = in.DeploymentID, in.RevisionID, slipway.LogDeploy
 	if in.LogType == "BUILD" {
 		q.Kind = slipway.LogBuild

@@ -323,7 +323,8 @@ func logMatches(q slipway.LogQuery, e slipway.LogEntry) bool {
 	behind := q.After == 0 || !q.Descending && e.Seq > q.After || q.Descending && e.Seq < q.After
 	return behind && e.DeploymentID == q.DeploymentID && e.Kind == q.Kind && (q.RevisionID == "" || q.RevisionID == e.RevisionID) &&
 		(q.From.IsZero() || !e.At.Before(q.From)) && (q.To.IsZero() || !e.At.After(q.To)) && (q.Level == "" || q.Level == e.Level) &&
-		strings.Contains(strings.ToLower(e.Message), strings.ToLower(q.Contains))
+		strings.Contains(strings.ToLower(e.Message), strings.ToLower(q.Contains)) &&
+		(q.RunID == "" || strings.Contains(strings.ToLower(e.Message), strings.ToLower("run_id="+q.RunID)))
 }
 
 func (t *tx) PutUpload(u slipway.Upload) error {

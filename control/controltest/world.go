@@ -32,6 +32,12 @@ type World struct {
 	deps control.Deps
 }
 
+// SetLogLimit restarts the service with another bound of a deployment's log, in bytes.
+func (w *World) SetLogLimit(limit int64) {
+	w.cfg.LogLimit = limit
+	w.Restart()
+}
+
 // Restart replaces the service by a new one over the same store, as after a crash.
 func (w *World) Restart() { w.Service = control.New(w.cfg, w.deps) }
 

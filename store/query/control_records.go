@@ -192,6 +192,9 @@ func (t *tx) Logs(q slipway.LogQuery) ([]slipway.LogEntry, error) {
 	if q.Contains != "" {
 		w.and(t.dialect.Folded("message"), q.Contains)
 	}
+	if q.RunID != "" {
+		w.and(t.dialect.Folded("message"), "run_id="+q.RunID)
+	}
 	tail, args := w.page(order, q.Limit, 0)
 	return all(t.c, scanLog, `SELECT seq, deployment_id, revision_id, kind, at, level, message FROM logs`+tail, args...)
 }

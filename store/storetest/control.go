@@ -17,7 +17,7 @@ func RunControl(t *testing.T, open func(t *testing.T) slipway.Store) {
 		"deployments": deployments, "builds": builds, "logs": logs, "transactions": transactions, "access": access,
 		"tracing projects": tracingProjects, "integrations": integrations, "deliveries": deliveries, "status notes": statusNotes,
 		"listeners":       listeners,
-		"due deployments": dueDeployments, "idempotency": idempotency, "counted deployments": countedDeployments,
+		"due deployments": dueDeployments, "idempotency": idempotency, "bounded logs": boundedLogs, "counted deployments": countedDeployments,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
