@@ -220,6 +220,31 @@ func TestDeleteAndDeployAgainAtOnce(t *testing.T) {
 	m.eventually("one agent server is left", func() error { return m.tidy(1) })
 }
 
+// TestRestoreBringsTheDataBack deletes a deployment, kills the platform, and restores what was deleted with its threads.
+func TestRestoreBringsTheDataBack(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.up()
+	_, err := m.slipway("deploy", m.source("v1"), "--name", "app")
+	check(t, err)
+	var thread struct {
+		ID string `json:"thread_id"`
+	}
+	_, err = m.call(http.MethodPost, m.url+"/d/app/threads", "{}", &thread)
+	check(t, err)
+	_, err = m.slipway("delete", "app")
+	check(t, err)
+	m.eventually("its agent server has ended", func() error { return m.tidy(0) })
+	m.kill()
+	m.up()
+	_, err = m.slipway("restore", "app")
+	check(t, err)
+	m.eventually("it serves again", func() error { return m.settled("app", "v1") })
+	if status, err := m.call(http.MethodGet, m.url+"/d/app/threads/"+thread.ID, "", nil); status != http.StatusOK {
+		t.Errorf("a thread from before answers %d, %v", status, err)
+	}
+}
+
 // TestCtrlCDuringABuild stops the platform while an installer runs: nothing of it is left.
 func TestCtrlCDuringABuild(t *testing.T) {
 	t.Parallel()
