@@ -20,9 +20,10 @@ const requestTimeout = 30 * time.Second
 
 // Client calls one control service. It is safe for concurrent use.
 type Client struct {
-	base string
-	key  string
-	http *http.Client
+	base   string
+	key    string
+	tenant string // "" = the key's own
+	http   *http.Client
 }
 
 // New returns a client of the control service at base ("http://127.0.0.1:7400"), authenticating with an API key.
@@ -142,6 +143,9 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	if c.key != "" {
 		req.Header.Set("X-Api-Key", c.key)
+	}
+	if c.tenant != "" {
+		req.Header.Set("X-Tenant-Id", c.tenant)
 	}
 	if key, ok := ctx.Value(keyOfRequest{}).(string); ok {
 		req.Header.Set("Idempotency-Key", key)

@@ -3,6 +3,7 @@ package client_test
 import (
 	"context"
 	"encoding/json"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/slipway-dev/slipway/client"
 )
@@ -180,9 +182,58 @@ var listenerMethods = map[string]call{
 	},
 }
 
+// accessMethods are those about tenants, keys and the audit log.
+var accessMethods = map[string]call{
+	"get_who_am_i": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.WhoAmI(ctx)
+		return err
+	},
+	"list_tenants": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.Tenants(ctx, "", 1, 0)
+		return err
+	},
+	"create_tenant": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.CreateTenant(ctx, "x")
+		return err
+	},
+	"get_tenant": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Tenant(ctx, id)
+		return err
+	},
+	"patch_tenant": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.RenameTenant(ctx, id, "x")
+		return err
+	},
+	"delete_tenant": func(ctx context.Context, c *client.Client, _ string) error { return c.DeleteTenant(ctx, id) },
+	"list_api_keys": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.APIKeys(ctx, client.APIKeyFilter{})
+		return err
+	},
+	"create_api_key": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.CreateAPIKey(ctx, client.APIKeyCreate{})
+		return err
+	},
+	"rotate_api_key": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.RotateAPIKey(ctx, id, client.APIKeyRotate{})
+		return err
+	},
+	"revoke_api_key": func(ctx context.Context, c *client.Client, _ string) error { return c.RevokeAPIKey(ctx, id) },
+	"list_audit_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.AuditLogs(ctx, client.AuditFilter{}, 1, "")
+		return err
+	},
+	"export_audit_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		return c.ExportAuditLogs(ctx, client.AuditFilter{}, "csv", io.Discard)
+	},
+	"list_audit_logs_ocsf": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.AuditActivities(ctx, time.Time{}, time.Time{}, "", 1, "")
+		return err
+	},
+}
+
 // method looks a call up.
 func method(operation string) (call, bool) {
-	for _, table := range []map[string]call{methods, listenerMethods} {
+	for _, table := range []map[string]call{methods, listenerMethods, accessMethods} {
 		if c, ok := table[operation]; ok {
 			return c, true
 		}
@@ -206,6 +257,8 @@ var shapes = map[string]any{
 	"ListenerPatchRequest": client.ListenerPatch{}, "ListenerState": client.ListenerState{}, "DesiredDeployment": client.DesiredDeployment{},
 	"DesiredRevision": client.DesiredRevision{}, "ListenerReport": client.ListenerReport{}, "ListenerLog": client.ListenerLog{},
 	"DeploymentMetrics": client.DeploymentMetrics{}, "Accepted": client.Accepted{},
+	"Tenant": client.Tenant{}, "WhoAmI": client.WhoAmI{}, "APIKey": client.APIKey{}, "APIKeyCreateRequest": client.APIKeyCreate{},
+	"APIKeyRotateRequest": client.APIKeyRotate{}, "AuditLogEntry": client.AuditEntry{}, "AuditChange": client.AuditChange{},
 }
 
 type description struct {
@@ -270,7 +323,7 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 			}
 		}
 	}
-	for _, table := range []map[string]call{methods, listenerMethods} {
+	for _, table := range []map[string]call{methods, listenerMethods, accessMethods} {
 		for name := range table {
 			if !slices.Contains(known, name) {
 				t.Errorf("the table names %s, which is not described", name)
