@@ -33,6 +33,7 @@ type BuildJob struct {
 	RepoURL        string // githost
 	RepoRef        string // githost: branch, or refs/tags/…; "" = the default branch
 	CommitSHA      string // githost: set = exactly this commit (a replay, or a push)
+	IntegrationID  string // githost: whose credentials Clone are; "" = none
 	TarballDigest  string // internal_source: key in the blob store
 	TemplateID     string // internal_template
 	ConfigPath     string // of the graph configuration inside the source; "" = agentgraph.json, else langgraph.json

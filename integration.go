@@ -138,6 +138,28 @@ func ValidateHostURL(problems *Problems, loc []any, text string, ssh bool, plain
 	}
 }
 
+var accountForm = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9-]{0,38})$`)
+
+// ValidateApp checks the request for the manifest of a GitHub App.
+func ValidateApp(name, hostURL, apiURL, organization, redirectURL string, plainHosts []string) error {
+	var problems Problems
+	validateName(&problems, name)
+	ValidateHostURL(&problems, at("host_url"), hostURL, false, plainHosts)
+	if apiURL != "" {
+		ValidateHostURL(&problems, at("api_url"), apiURL, false, plainHosts)
+	}
+	if organization != "" && !accountForm.MatchString(organization) {
+		problems.Add(at("organization"), "organization %q is no name of a GitHub organization", short(organization))
+	}
+	if u, err := url.Parse(redirectURL); err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && Loopback(redirectURL)) {
+		problems.Add(at("redirect_url"), "redirect_url %q must begin with https://, or with http:// on this machine", short(redirectURL))
+	}
+	return problems.Err()
+}
+
+// IsUUID says whether a text has the form of a uuid.
+func IsUUID(text string) bool { return uuidForm.MatchString(text) }
+
 // SameRepository says whether two addresses name one repository: the same host and path, whatever the protocol, the user,
 // the case and a final ".git" are.
 func SameRepository(a, b string) bool {

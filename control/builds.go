@@ -36,6 +36,9 @@ func (s *Service) Claim(ctx context.Context, owner string) (slipway.BuildJob, er
 	for {
 		_, changed := s.changed.state()
 		job, err := s.tryClaim(ctx, owner)
+		if err == nil && job.RevisionID != "" {
+			job, err = s.lend(ctx, job)
+		}
 		if err == nil && job.RevisionID == "" {
 			continue // it could not be built; the next one
 		}
@@ -120,7 +123,7 @@ func (s *Service) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, erro
 		RevisionID: r.ID, DeploymentID: r.DeploymentID, TenantID: r.TenantID, Name: d.Name, Owner: r.LeaseOwner, Epoch: r.LeaseEpoch,
 		Source: r.Source, RepoURL: text(cfg.RepoURL), RepoRef: text(rev.RepoRef), CommitSHA: text(rev.RepoCommitSHA),
 		TemplateID: text(cfg.TemplateID), ConfigPath: text(rev.AgentgraphConfigPath),
-		InstallCommand: text(cfg.InstallCommand), BuildCommand: text(cfg.BuildCommand), Redact: slipway.Redactions(secrets),
+		IntegrationID: text(cfg.IntegrationID), InstallCommand: text(cfg.InstallCommand), BuildCommand: text(cfg.BuildCommand), Redact: slipway.Redactions(secrets),
 	}
 	if r.Source == slipway.SourceInternalSource {
 		upload, err := tx.UploadByPath(r.DeploymentID, text(rev.SourceTarballPath))
@@ -128,6 +131,37 @@ func (s *Service) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, erro
 			return job, err
 		}
 		job.TarballDigest = upload.Digest
+	}
+	return job, nil
+}
+
+// credentialLimit bounds how long a builder waits for a repository's credentials; it is well below a lease.
+const credentialLimit = 15 * time.Second
+
+// lend gives the job what its repository is fetched with. A job whose host does not give it has failed, which is answered by
+// the empty job.
+func (s *Service) lend(ctx context.Context, job slipway.BuildJob) (slipway.BuildJob, error) {
+	if job.IntegrationID == "" || job.Source != slipway.SourceGithost {
+		return job, nil
+	}
+	limited, cancel := context.WithTimeout(ctx, credentialLimit)
+	defer cancel()
+	_, host, err := s.host(limited, job.TenantID, job.IntegrationID)
+	if err == nil {
+		job.Clone, err = host.CloneCredentials(limited, job.RepoURL)
+	}
+	switch {
+	case ctx.Err() != nil:
+		return job, ctx.Err()
+	case err != nil && slipway.ErrorCode(err) == slipway.CodeInternal:
+		s.log.Error("no credentials for a build", "revision_id", job.RevisionID, "error", err)
+		err = s.Fail(ctx, job, "the git host gave no credentials; the service's log says why")
+		return slipway.BuildJob{}, err
+	case err != nil:
+		return slipway.BuildJob{}, s.Fail(ctx, job, "the repository's credentials cannot be had: "+err.Error())
+	}
+	if job.Clone.Password != "" {
+		job.Redact = append(job.Redact, job.Clone.Password)
 	}
 	return job, nil
 }

@@ -116,6 +116,9 @@ func (s *Service) move(tx slipway.Tx, r *slipway.Revision, to slipway.RevisionSt
 	if err := tx.PutRevision(moved); err != nil {
 		return err
 	}
+	if err := s.note(tx, moved); err != nil {
+		return err
+	}
 	return s.event(tx, moved)
 }
 

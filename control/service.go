@@ -44,6 +44,8 @@ type Config struct {
 	SecretReaders []slipway.Role
 	// AuditRetention is how long audit entries are kept; 0 = 400 days, negative = forever.
 	AuditRetention time.Duration
+	// PlainHosts are the git hosts, as host:port, that may be spoken to without TLS.
+	PlainHosts []string
 	// BuildLease is how long a builder holds a revision without renewing; 0 = 30 s.
 	BuildLease time.Duration
 	// ListenerPatience is how long a listener may be silent before it counts as offline; 0 = 60 s.
@@ -55,6 +57,7 @@ type Deps struct {
 	Store  slipway.Store
 	Blob   slipway.Blob
 	Sealer slipway.Sealer
+	Hosts  slipway.GitHosts // nil = no integrations
 	Clock  slipway.Clock
 	IDs    slipway.IDs
 	Random io.Reader // cryptographic randomness, for API keys
@@ -87,6 +90,7 @@ type Service struct {
 	patches  singleflight.Group
 	logged   logSizes
 	attempts attempts
+	hosts    openHosts
 }
 
 // New returns a service with its defaults filled in.
@@ -123,5 +127,6 @@ func New(cfg Config, deps Deps) *Service {
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
 		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()),
 		tokens: deps.Verifier, access: newAccess(deps.Store, deps.Clock), refused: newRefusals(),
+		hosts: openHosts{hosts: deps.Hosts},
 	}
 }
