@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway"
@@ -14,6 +15,7 @@ type address struct {
 	url   string // as git gets it
 	shown string // as users see it: without credentials
 	file  bool
+	plain bool // http
 }
 
 var scpForm = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9_.-]*@[A-Za-z0-9][A-Za-z0-9.-]*:[^-:][^:]*$`)
@@ -32,12 +34,14 @@ func (f *Fetcher) address(repo string) (address, error) {
 		return address{}, slipway.Errorf(slipway.CodeBadRequest, "repo_url is %q, which is no URL: give one such as https://host/owner/name", repo)
 	case u.Scheme == "file" && (u.Host == "" || u.Host == "localhost"), u.Scheme == "" && filepath.IsAbs(repo):
 		return f.local(u.Path)
-	case u.Scheme != "https" && u.Scheme != "ssh":
+	case u.Scheme == "http" && !slices.Contains(f.cfg.PlainHosts, u.Host):
+		return address{}, slipway.Errorf(slipway.CodeBadRequest, "repo_url is %q: plain http is not allowed, use https or ssh, or let the operator allow the host with --allow-http-git", hidden(u))
+	case u.Scheme != "https" && u.Scheme != "ssh" && u.Scheme != "http":
 		return address{}, slipway.Errorf(slipway.CodeBadRequest, "repo_url is %q: that protocol is not allowed, use https or ssh", hidden(u))
 	case u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-") || strings.HasPrefix(u.User.Username(), "-"):
 		return address{}, slipway.Errorf(slipway.CodeBadRequest, "repo_url is %q: it names no host", hidden(u))
 	}
-	return address{url: repo, shown: hidden(u)}, nil
+	return address{url: repo, shown: hidden(u), plain: u.Scheme == "http"}, nil
 }
 
 // hidden returns a URL without its credentials.

@@ -3,8 +3,6 @@
 package git
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -20,8 +18,10 @@ import (
 type Config struct {
 	// FileRoots are the directories below which file:// repositories may be fetched (setting --allow-file-repos).
 	FileRoots []string
-	Timeout   time.Duration // of one fetch with its submodules; 0 = 5 minutes
-	MaxBytes  int64         // of the repository and its files on disk; 0 = 2 GiB
+	// PlainHosts are the hosts, as host:port, that may be spoken to without TLS (setting --allow-http-git).
+	PlainHosts []string
+	Timeout    time.Duration // of one fetch with its submodules; 0 = 5 minutes
+	MaxBytes   int64         // of the repository and its files on disk; 0 = 2 GiB
 }
 
 // depthLimit is how deep submodules may nest.
@@ -44,7 +44,8 @@ func New(cfg Config) *Fetcher {
 }
 
 // Fetch implements slipway.SourceFetcher: a shallow fetch of one commit with its submodules, without the repository's
-// history. Credentials come from where git and ssh of the operator's account find them (~/.netrc, ~/.ssh).
+// history, and with the files it keeps in Git LFS. Credentials are those of the job; without any, git and ssh take those of
+// the operator's account (~/.netrc, ~/.ssh).
 func (f *Fetcher) Fetch(ctx context.Context, job slipway.BuildJob, dir string, log func(string)) (string, error) {
 	from, err := f.address(job.RepoURL)
 	if err != nil {
@@ -58,21 +59,30 @@ func (f *Fetcher) Fetch(ctx context.Context, job slipway.BuildJob, dir string, l
 		"fetching %s took longer than %s", from.shown, f.cfg.Timeout))
 	defer cancel()
 	repo := checkout{cfg: f.cfg, dir: dir, from: from, log: log}
-	log(fmt.Sprintf("fetching %s of %s", what, from.shown))
-	if err := repo.fetch(ctx, what); err != nil {
+	if repo.lent, err = borrow(job.Clone, dir); err != nil {
 		return "", err
 	}
-	commit, err := repo.git(ctx, "rev-parse", "HEAD")
+	commit, err := repo.source(ctx, what)
+	return commit, errors.Join(err, repo.lent.giveBack())
+}
+
+// source fills the working tree and leaves nothing else.
+func (c checkout) source(ctx context.Context, what ref) (string, error) {
+	c.log(fmt.Sprintf("fetching %s of %s", what, c.from.shown))
+	if err := c.fetch(ctx, what); err != nil {
+		return "", err
+	}
+	commit, err := c.git(ctx, "rev-parse", "HEAD")
 	if err != nil {
 		return "", err
 	}
-	if err := repo.submodules(ctx, depthLimit); err != nil {
+	if err := c.lfs(ctx); err != nil {
 		return "", err
 	}
-	if usesLFS(dir) {
-		log("the repository keeps files in Git LFS, which is not fetched: those files hold pointers")
+	if err := c.submodules(ctx, depthLimit); err != nil {
+		return "", err
 	}
-	return strings.TrimSpace(commit), forget(dir)
+	return strings.TrimSpace(commit), forget(c.dir)
 }
 
 // checkout is a working tree on its way.
@@ -80,6 +90,7 @@ type checkout struct {
 	cfg  Config
 	dir  string
 	from address
+	lent lent
 	log  func(string)
 }
 
@@ -141,6 +152,9 @@ func (c checkout) submodules(ctx context.Context, depth int) error {
 		if inner.dir = filepath.Join(c.dir, path); !below(inner.dir, c.dir) {
 			return slipway.Errorf(slipway.CodeInvalid, "the submodule path %q leads out of the repository", path)
 		}
+		if err := inner.lfs(ctx); err != nil {
+			return err
+		}
 		if err := inner.submodules(ctx, depth-1); err != nil {
 			return err
 		}
@@ -186,17 +200,4 @@ func forget(dir string) error {
 		}
 		return nil
 	})
-}
-
-func usesLFS(dir string) bool {
-	raw, err := os.ReadFile(filepath.Join(dir, ".gitattributes"))
-	if err != nil {
-		return false
-	}
-	for lines := bufio.NewScanner(bytes.NewReader(raw)); lines.Scan(); {
-		if strings.Contains(lines.Text(), "filter=lfs") && !strings.HasPrefix(lines.Text(), "#") {
-			return true
-		}
-	}
-	return false
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -30,7 +31,7 @@ func (f *failure) Unwrap() error { return f.cause }
 func (c checkout) git(ctx context.Context, args ...string) (string, error) {
 	limited, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	cmd := exec.CommandContext(limited, "git", append(hardened(), args...)...)
+	cmd := exec.CommandContext(limited, "git", slices.Concat(hardened(), c.lent.settings(), args)...)
 	cmd.Dir, cmd.Env = c.dir, c.environment()
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -52,7 +53,7 @@ func (c checkout) git(ctx context.Context, args ...string) (string, error) {
 	if limited.Err() != nil {
 		return "", context.Cause(limited)
 	}
-	return "", &failure{command: args[0], text: c.said(errs.String()), cause: err}
+	return "", &failure{command: args[0], text: c.lent.hide(c.said(errs.String())), cause: err}
 }
 
 func hardened() []string {
@@ -68,9 +69,12 @@ func (c checkout) environment() []string {
 	if c.from.file {
 		protocols += ":file"
 	}
+	if c.from.plain {
+		protocols += ":http"
+	}
 	env := []string{
 		"GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=/dev/null", "GIT_TERMINAL_PROMPT=0", "GIT_ASKPASS=true", "SSH_ASKPASS=true",
-		"GIT_ALLOW_PROTOCOL=" + protocols, "GIT_SSH_COMMAND=ssh -o BatchMode=yes -o ConnectTimeout=20", "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C",
+		"GIT_ALLOW_PROTOCOL=" + protocols, "GIT_LFS_SKIP_SMUDGE=1", "LC_ALL=C",
 	}
 	for _, name := range []string{
 		"PATH", "HOME", "TMPDIR", "SSH_AUTH_SOCK", "http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY",
@@ -80,7 +84,7 @@ func (c checkout) environment() []string {
 			env = append(env, name+"="+v)
 		}
 	}
-	return env
+	return append(env, c.lent.environment()...)
 }
 
 // watch stops a command that writes more than is allowed.
