@@ -26,6 +26,9 @@ func (s *Service) Create(ctx context.Context, who slipway.Principal, in slipway.
 	if in.SourceRevisionConfig, err = s.pin(ctx, who, in.Source, in.SourceRevisionConfig); err != nil {
 		return out, wrap("create deployment", err)
 	}
+	if err := s.checkRepository(ctx, who, in); err != nil {
+		return out, wrap("create deployment", err)
+	}
 	err = s.update(ctx, func(tx slipway.Tx) error {
 		lost, err := place(tx, who.TenantID, &in)
 		if err != nil {

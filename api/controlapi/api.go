@@ -50,6 +50,8 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.images()
 	a.templates()
 	a.projects()
+	a.integrations()
+	a.webhooks(mux)
 	a.listeners()
 	a.protocol()
 	a.tenants()

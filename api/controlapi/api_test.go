@@ -21,9 +21,11 @@ const base = "http://slipway.test"
 type server struct {
 	*controltest.World
 	t       *testing.T
+	store   *controltest.Store
 	handler http.Handler
 
-	deployKey string // of the deployment that the matrix acts on
+	deployKey   string // of the deployment that the matrix acts on
+	integration string // that the matrix is about
 }
 
 func newServer(t *testing.T) *server {
@@ -32,8 +34,9 @@ func newServer(t *testing.T) *server {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := controltest.New(t, controltest.NewStore(), key, base)
-	return &server{World: w, t: t, handler: controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)})}
+	store := controltest.NewStore()
+	w := controltest.New(t, store, key, base)
+	return &server{World: w, store: store, t: t, handler: controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)})}
 }
 
 // call makes a request with the admin key; body is sent as it is.

@@ -72,58 +72,68 @@ const (
 
 // rights says, for every secured operation, which permission of control-plane reference 1 it asks for, and its body.
 var rights = map[string]struct{ need, body string }{
-	"list_deployments":                  {read, ""},
-	"create_deployment":                 {write, strings.Replace(createGit, `"git"`, `"another"`, 1)},
-	"get_deployment":                    {read, ""},
-	"patch_deployment":                  {write, `{}`},
-	"delete_deployment":                 {remove, ""},
-	"delete_deployments":                {remove, ""},
-	"restore_deployment":                {remove, ""},
-	"purge_deployment":                  {remove, ""},
-	"count_free_deployments":            {read, ""},
-	"change_deployment_tier":            {write, `{"deployment_tier":"DEDICATED_S"}`},
-	"change_resource_tiers":             {write, `{"compute_tier":"DEDICATED_S"}`},
-	"list_revisions":                    {read, ""},
-	"create_revision":                   {write, `{}`},
-	"get_revision":                      {read, ""},
-	"redeploy_revision":                 {write, ""},
-	"interrupt_revision":                {write, ""},
-	"list_revision_events":              {read, ""},
-	"get_revision_logs":                 {read, ""},
-	"get_deployment_logs":               {read, ""},
-	"list_deployment_logs":              {read, ""},
-	"read_project_build_logs":           {read, ""},
-	"read_project_revision_deploy_logs": {read, ""},
-	"read_project_deploy_logs":          {read, ""},
-	"list_templates":                    {read, ""},
-	"list_tracing_projects":             {read, ""},
-	"get_tracing_project":               {read, ""},
-	"get_who_am_i":                      {open, ""},
-	"list_tenants":                      {open, ""},
-	"get_tenant":                        {open, ""},
-	"create_tenant":                     {wide, `{"name":"another"}`},
-	"patch_tenant":                      {tenant, `{"name":"renamed"}`},
-	"delete_tenant":                     {wide, ""},
-	"list_api_keys":                     {tenant, ""},
-	"create_api_key":                    {tenant, `{"role":"viewer"}`},
-	"revoke_api_key":                    {tenant, ""},
-	"rotate_api_key":                    {tenant, ""},
-	"list_audit_logs":                   {tenant, ""},
-	"export_audit_logs":                 {tenant, ""},
-	"list_audit_logs_ocsf":              {tenant, ""},
-	"create_push_token":                 {write, ""},
-	"list_listeners":                    {read, ""},
-	"create_listener":                   {remove, `{"compute_type":"cluster","compute_id":"another","compute_config":{"cluster_namespaces":["a"]}}`},
-	"get_listener":                      {read, ""},
-	"patch_listener":                    {remove, `{"version":"0.2.0"}`},
-	"delete_listener":                   {remove, ""},
-	"get_listener_state":                {remove, ""},
-	"report_listener_status":            {remove, `{"deployment_id":"01900000-0000-7000-8000-999999999999","generation":1,"gone":true}`},
-	"append_listener_logs":              {remove, `{"entries":[]}`},
-	"put_listener_metrics":              {remove, `{"samples":[]}`},
-	"get_deployment_metrics":            {read, ""},
-	"create_upload_url":                 {write, ""},
-	"create_upload_url_unversioned":     {write, ""},
+	"list_deployments":                      {read, ""},
+	"create_deployment":                     {write, strings.Replace(createGit, `"git"`, `"another"`, 1)},
+	"get_deployment":                        {read, ""},
+	"patch_deployment":                      {write, `{}`},
+	"delete_deployment":                     {remove, ""},
+	"delete_deployments":                    {remove, ""},
+	"restore_deployment":                    {remove, ""},
+	"purge_deployment":                      {remove, ""},
+	"count_free_deployments":                {read, ""},
+	"change_deployment_tier":                {write, `{"deployment_tier":"DEDICATED_S"}`},
+	"change_resource_tiers":                 {write, `{"compute_tier":"DEDICATED_S"}`},
+	"list_revisions":                        {read, ""},
+	"create_revision":                       {write, `{}`},
+	"get_revision":                          {read, ""},
+	"redeploy_revision":                     {write, ""},
+	"interrupt_revision":                    {write, ""},
+	"list_revision_events":                  {read, ""},
+	"get_revision_logs":                     {read, ""},
+	"get_deployment_logs":                   {read, ""},
+	"list_deployment_logs":                  {read, ""},
+	"read_project_build_logs":               {read, ""},
+	"read_project_revision_deploy_logs":     {read, ""},
+	"read_project_deploy_logs":              {read, ""},
+	"list_templates":                        {read, ""},
+	"list_tracing_projects":                 {read, ""},
+	"get_tracing_project":                   {read, ""},
+	"get_who_am_i":                          {open, ""},
+	"list_tenants":                          {open, ""},
+	"get_tenant":                            {open, ""},
+	"create_tenant":                         {wide, `{"name":"another"}`},
+	"patch_tenant":                          {tenant, `{"name":"renamed"}`},
+	"delete_tenant":                         {wide, ""},
+	"list_api_keys":                         {tenant, ""},
+	"create_api_key":                        {tenant, `{"role":"viewer"}`},
+	"revoke_api_key":                        {tenant, ""},
+	"rotate_api_key":                        {tenant, ""},
+	"list_audit_logs":                       {tenant, ""},
+	"export_audit_logs":                     {tenant, ""},
+	"list_audit_logs_ocsf":                  {tenant, ""},
+	"create_push_token":                     {write, ""},
+	"list_listeners":                        {read, ""},
+	"create_listener":                       {remove, `{"compute_type":"cluster","compute_id":"another","compute_config":{"cluster_namespaces":["a"]}}`},
+	"get_listener":                          {read, ""},
+	"patch_listener":                        {remove, `{"version":"0.2.0"}`},
+	"delete_listener":                       {remove, ""},
+	"get_listener_state":                    {remove, ""},
+	"report_listener_status":                {remove, `{"deployment_id":"01900000-0000-7000-8000-999999999999","generation":1,"gone":true}`},
+	"append_listener_logs":                  {remove, `{"entries":[]}`},
+	"put_listener_metrics":                  {remove, `{"samples":[]}`},
+	"get_deployment_metrics":                {read, ""},
+	"list_githost_integrations":             {read, ""},
+	"get_githost_repositories":              {read, ""},
+	"list_githost_installations":            {read, ""},
+	"get_githost_installation_repositories": {read, ""},
+	"create_githost_installation_link":      {write, ""},
+	"create_app_manifest":                   {remove, `{"name":"app","redirect_url":"http://127.0.0.1:1/"}`},
+	"create_app_conversion":                 {remove, `{"integration_id":"INTEGRATION","code":"x"}`},
+	"list_integrations":                     {read, ""},
+	"create_integration":                    {remove, strings.Replace(createGitea, `"name":"gitea"`, `"name":"another"`, 1)},
+	"delete_integration":                    {remove, ""},
+	"create_upload_url":                     {write, ""},
+	"create_upload_url_unversioned":         {write, ""},
 }
 
 // about are the lists that hang on one deployment.
@@ -132,7 +142,7 @@ var about = map[string]bool{"list_revisions": true, "list_revision_events": true
 // onOwn are the operations that act on what is the caller's own, or make it.
 var onOwn = map[string]bool{
 	"create_deployment": true, "get_who_am_i": true, "create_api_key": true, "export_audit_logs": true,
-	"create_listener": true, "count_free_deployments": true,
+	"create_listener": true, "count_free_deployments": true, "create_integration": true, "create_app_manifest": true,
 }
 
 // aboutAll are the operations that need no tenant to be chosen.
@@ -227,7 +237,7 @@ func tryCallers(t *testing.T, id string, op described) {
 			path = s.world(op.Method, op.Path)
 		}
 		key, tenantID := s.credentialOf(caller)
-		if got, text := s.rawIn(tenantID, key, op.Method, path, right.body); got < low || got > high {
+		if got, text := s.rawIn(tenantID, key, op.Method, path, strings.Replace(right.body, "INTEGRATION", s.integration, 1)); got < low || got > high {
 			t.Errorf("%s: %s %s = %d %s, want %d", caller, op.Method, path, got, text, low)
 		}
 	}
@@ -251,6 +261,14 @@ func (s *server) world(method, path string) string {
 		path = strings.ReplaceAll(path, "{listener_id}", l["id"].(string))
 	}
 	switch {
+	case strings.Contains(path, "{integration_id}"):
+		s.integration = s.want(201, "POST", "/v2/integrations", createGitea)["id"].(string)
+		return strings.ReplaceAll(path, "{integration_id}", s.integration)
+	case strings.HasSuffix(path, "/app-conversion"), strings.HasSuffix(path, "/installation-link"):
+		s.integration = s.describeApp()
+		if strings.HasSuffix(path, "/installation-link") {
+			s.convertApp(s.integration)
+		}
 	case path == "/v2/deployments" && method == "DELETE":
 		return path + "?deployment_ids=" + id
 	case strings.HasSuffix(path, "/restore"), strings.HasSuffix(path, "/purge"):

@@ -21,6 +21,7 @@ type World struct {
 	*control.Service
 	Admin slipway.Principal
 	Key   string // of Admin
+	Hosts Hosts  // what every integration leads to
 	// Images are the images there are.
 	Images Images
 
@@ -58,7 +59,7 @@ func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL strin
 	}
 	w.cfg = cfg
 	w.deps = control.Deps{
-		Store: store, Blob: &Blob{}, Sealer: sealer, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler), Images: &w.Images,
+		Store: store, Blob: &Blob{}, Sealer: sealer, Hosts: &w.Hosts, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler), Images: &w.Images,
 	}
 	w.Restart()
 	first, err := w.Bootstrap(t.Context())
