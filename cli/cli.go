@@ -41,7 +41,7 @@ func Commands(root *cobra.Command, env Environment) []*cobra.Command {
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	return []*cobra.Command{
 		a.deployCommand(), a.listCommand(), a.getCommand(), a.revisionsCommand(), a.logsCommand(), a.redeployCommand(),
-		a.deleteCommand(), a.restoreCommand(), a.secretsCommand(), a.openCommand(), a.templatesCommand(), a.versionCommand(),
+		a.deleteCommand(), a.restoreCommand(), a.secretsCommand(), a.openCommand(), a.templatesCommand(), a.integrationsCommand(), a.versionCommand(),
 		a.interruptCommand(), a.eventsCommand(), a.tierCommand(),
 	}
 }

@@ -18,7 +18,7 @@ func openBuilder(where installation, s upSettings, queue slipway.BuildQueue, blo
 	return builder.New(builder.Config{Root: where.dir, Owner: newID(), Concurrency: s.builds}, s.failAt.deps(builder.Deps{
 		Queue: queue,
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{
-			slipway.SourceGithost:          git.New(git.Config{FileRoots: s.allowFileRepos}),
+			slipway.SourceGithost:          git.New(git.Config{FileRoots: s.allowFileRepos, PlainHosts: s.allowHTTPGit}),
 			slipway.SourceInternalSource:   tarball.New(blobs, tarball.Limits{}),
 			slipway.SourceInternalTemplate: template.New(templates.FS),
 		},

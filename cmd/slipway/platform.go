@@ -22,6 +22,7 @@ import (
 	"github.com/slipway-dev/slipway/cli"
 	"github.com/slipway-dev/slipway/control"
 	"github.com/slipway-dev/slipway/gateway"
+	"github.com/slipway-dev/slipway/githost"
 	"github.com/slipway-dev/slipway/image/registry"
 	"github.com/slipway-dev/slipway/listener"
 	"github.com/slipway-dev/slipway/runtime/process"
@@ -93,9 +94,10 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 	p.control = control.New(control.Config{
 		BaseURL: s.base(p.url), Sources: sources, Templates: templates.All(),
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
-		Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
+		PlainHosts: s.allowHTTPGit, Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
 	}, control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
+		Hosts: githost.New(now),
 	})
 	return nil
 }
@@ -113,6 +115,7 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	mux.Handle("/d/", p.whenSynced(p.gateway))
 	p.handleImages(mux)
 	api := controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log})
+	mux.Handle("/webhooks/", s.failAt.handler(api)) // in no dialect: what a host signed must stay as it is
 	mux.Handle("/", s.failAt.handler(dialect.New(api, controlapi.DocsPage)))
 	p.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
@@ -185,6 +188,7 @@ func (p *platform) work(ctx context.Context) error {
 	loops.Go(func() error { return p.listener.Run(ctx) })
 	loops.Go(func() error { return p.builder.Run(ctx) })
 	loops.Go(func() error { return p.control.Run(ctx) })
+	loops.Go(func() error { return p.control.PostStatuses(ctx) })
 	loops.Go(func() error { return p.store.Follow(ctx, p.control.Hear) })
 	loops.Go(func() error { return p.control.Upkeep(ctx) })
 	return loops.Wait()

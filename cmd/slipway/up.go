@@ -26,6 +26,7 @@ type upSettings struct {
 	noExample       bool
 	detach          bool
 	allowFileRepos  []string
+	allowHTTPGit    []string
 	sources         []string
 	allowRegistries []string
 	builds          int
@@ -78,6 +79,7 @@ func upCommand() *cobra.Command {
 	flags.BoolVar(&s.noExample, "no-example", false, "do not deploy the example")
 	flags.BoolVar(&s.detach, "detach", false, "go on in the background; `slipway down` stops it")
 	flags.StringArrayVar(&s.allowFileRepos, "allow-file-repos", nil, "allow file:// git repositories below this directory (repeatable)")
+	flags.StringArrayVar(&s.allowHTTPGit, "allow-http-git", nil, "allow the git host HOST:PORT to be spoken to without TLS (repeatable)")
 	flags.StringSliceVar(&s.sources, "sources", defaultSources(), "sources that deployments may have; internal_container opens a registry to push images to")
 	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of `docker login` (repeatable)")
 	s.keep.flags(cmd)
@@ -264,6 +266,9 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	}
 	for _, dir := range s.allowFileRepos {
 		args = append(args, "--allow-file-repos", dir)
+	}
+	for _, host := range s.allowHTTPGit {
+		args = append(args, "--allow-http-git", host)
 	}
 	args = append(args, "--sources", strings.Join(s.sources, ","))
 	for _, host := range s.allowRegistries {
