@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"maps"
-	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/slipway-dev/slipway/control"
 	"github.com/slipway-dev/slipway/control/controltest"
 	"github.com/slipway-dev/slipway/seal"
-	"github.com/slipway-dev/slipway/store/sqlite"
 )
 
 const canary = "canary-7d1f"
@@ -34,7 +32,7 @@ type world struct {
 // newWorld is a service over a real database.
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	store, err := sqlite.OpenControl(filepath.Join(t.TempDir(), "control.db"))
+	store, err := openStore(t)
 	if err != nil {
 		t.Fatal(err)
 	}
