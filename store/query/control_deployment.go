@@ -5,9 +5,11 @@ import "github.com/slipway-dev/slipway"
 // deploymentsWhere makes the conditions of a query.
 func (t *tx) deploymentsWhere(q slipway.DeploymentQuery) *where {
 	w := &where{}
-	for column, value := range map[string]string{"tenant_id": q.TenantID, "name": q.Name, "image_version": q.ImageVersion, "type": q.Type, "integration_id": q.Integration} {
-		if value != "" {
-			w.and(column+" = ?", value)
+	for _, c := range []struct{ column, value string }{
+		{"tenant_id", q.TenantID}, {"name", q.Name}, {"image_version", q.ImageVersion}, {"type", q.Type}, {"integration_id", q.Integration},
+	} {
+		if c.value != "" {
+			w.and(c.column+" = ?", c.value)
 		}
 	}
 	if q.NameContains != "" {

@@ -39,14 +39,38 @@ func (t *tx) DeploymentByName(tenantID, name string) (slipway.Deployment, error)
 
 // Deployments lists deployments.
 func (t *tx) Deployments(q slipway.DeploymentQuery) ([]slipway.Deployment, error) {
-	w := t.deploymentsWhere(q)
-	order := " ORDER BY created_at DESC, id DESC"
 	if q.NameContains != "" {
-		order = " ORDER BY name = ? DESC, created_at DESC, id DESC"
-		w.args = append(w.args, q.NameContains)
+		return t.exactFirst(q)
 	}
-	tail, args := w.page(order, q.Limit, q.Offset)
+	return t.newestFirst(t.deploymentsWhere(q), q.Limit, q.Offset)
+}
+
+// newestFirst reads a page in the order of an index, so that what it costs is the page and not the table.
+func (t *tx) newestFirst(w *where, limit, offset int) ([]slipway.Deployment, error) {
+	tail, args := w.page(" ORDER BY created_at DESC, id DESC", limit, offset)
 	return all(t.c, doc[slipway.Deployment], `SELECT doc FROM deployments`+tail, args...)
+}
+
+// exactFirst lists the deployments that bear the name before those that contain it.
+func (t *tx) exactFirst(q slipway.DeploymentQuery) ([]slipway.Deployment, error) {
+	exact := t.deploymentsWhere(q)
+	exact.and("name = ?", q.NameContains)
+	first, err := t.newestFirst(exact, 0, 0)
+	if err != nil {
+		return nil, err
+	}
+	skipped := min(q.Offset, len(first))
+	first, q.Offset = first[skipped:], q.Offset-skipped
+	if q.Limit > 0 {
+		if len(first) >= q.Limit {
+			return first[:q.Limit], nil
+		}
+		q.Limit -= len(first)
+	}
+	others := t.deploymentsWhere(q)
+	others.and("name <> ?", q.NameContains)
+	rest, err := t.newestFirst(others, q.Limit, q.Offset)
+	return append(first, rest...), err
 }
 
 const putDeployment = `
@@ -119,8 +143,7 @@ ON CONFLICT (id) DO UPDATE SET status = excluded.status, lease_expires = exclude
 
 // PutRevision inserts or replaces a revision.
 func (t *tx) PutRevision(r slipway.Revision) error {
-	_, err := t.c.Exec(putRevision, r.ID, r.DeploymentID, r.TenantID, r.Number, r.Status, micros(r.CreatedAt), micros(r.LeaseExpires), encode(r))
-	return err
+	return t.c.Send(putRevision, r.ID, r.DeploymentID, r.TenantID, r.Number, r.Status, micros(r.CreatedAt), micros(r.LeaseExpires), encode(r))
 }
 
 const claimBuild = `
@@ -134,8 +157,7 @@ func (t *tx) ClaimBuild(now time.Time) (slipway.Revision, error) {
 
 // AppendRevisionEvent records one step of a revision's life.
 func (t *tx) AppendRevisionEvent(e slipway.RevisionEvent) error {
-	_, err := t.c.Exec(`INSERT INTO revision_events (revision_id, status, reason, at) VALUES (?, ?, ?, ?)`, e.RevisionID, e.Status, e.Reason, micros(e.At))
-	return err
+	return t.c.Send(`INSERT INTO revision_events (revision_id, status, reason, at) VALUES (?, ?, ?, ?)`, e.RevisionID, e.Status, e.Reason, micros(e.At))
 }
 
 // RevisionEvents returns a revision's life in order.
@@ -150,9 +172,8 @@ func (t *tx) RevisionEvents(revisionID string) ([]slipway.RevisionEvent, error) 
 
 // PutSecretSet stores one version of a deployment's secrets.
 func (t *tx) PutSecretSet(s slipway.SecretSet) error {
-	_, err := t.c.Exec(`INSERT INTO secret_sets (id, deployment_id, tenant_id, doc) VALUES (?, ?, ?, ?)
+	return t.c.Send(`INSERT INTO secret_sets (id, deployment_id, tenant_id, doc) VALUES (?, ?, ?, ?)
 ON CONFLICT (id) DO UPDATE SET doc = excluded.doc`, s.ID, s.DeploymentID, s.TenantID, encode(s))
-	return err
 }
 
 // SecretSet returns one version of a deployment's secrets.

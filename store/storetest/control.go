@@ -47,6 +47,15 @@ func deployments(t *testing.T, s slipway.Store) {
 		found, err := tx.Deployments(slipway.DeploymentQuery{TenantID: "t", NameContains: "chat"})
 		must(t, err)
 		equal(t, "exact first", found[0].Name, "chat")
+		for offset, want := range []string{"d0", "d1", ""} { // d1 is newer, but d0 bears the name
+			found, err = tx.Deployments(slipway.DeploymentQuery{TenantID: "t", NameContains: "chat", Limit: 1, Offset: offset})
+			must(t, err)
+			got := ""
+			for _, d := range found {
+				got += d.ID
+			}
+			equal(t, fmt.Sprint("page ", offset), got, want)
+		}
 		found, err = tx.Deployments(slipway.DeploymentQuery{NameContains: "R_"})
 		must(t, err)
 		equal(t, "literal", len(found), 1)
