@@ -24,9 +24,8 @@ func (t *tx) AppendAudit(e slipway.AuditEntry) error {
 	if e.Changes == nil {
 		e.Changes = []slipway.AuditChange{}
 	}
-	_, err := t.c.Exec(appendAudit, e.ID, e.TenantID, e.Principal, e.Operation, e.Subject, string(e.Outcome), e.Address, e.RequestID,
+	return t.c.Send(appendAudit, e.ID, e.TenantID, e.Principal, e.Operation, e.Subject, string(e.Outcome), e.Address, e.RequestID,
 		e.Detail, encode(e.Changes), micros(e.At))
-	return err
 }
 
 // AuditEntries lists audit entries, newest first.
