@@ -6,7 +6,7 @@ DATA_DIR ?= $(HOME)/.slipway
 TOOLS := $(CURDIR)/.tools
 GOLANGCI_LINT_VERSION := v2.14.0
 
-.PHONY: build up down check test test-workers test-go lint fmt bench clean
+.PHONY: otelcol test-otelcol bench-collector build up down check test test-workers test-go lint fmt bench clean
 
 build: ## bin/slipway, one static binary
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/slipway ./cmd/slipway
@@ -53,6 +53,20 @@ fmt:
 
 bench: build ## every figure of bench/, one table and one JSON line each
 	bench/run
+
+OTELCOL ?= $(HOME)/.cache/slipway-test/otelcol/build/otelcol
+otelcol: $(OTELCOL) ## an OpenTelemetry Collector, for what is measured and tested beside it
+
+$(OTELCOL): bench/otelcol/builder.yaml
+	mkdir -p $(dir $@)
+	sed 's#^dist:#dist:\n  output_path: $(patsubst %/,%,$(dir $@))#' $< > $(dir $@)builder.yaml
+	cd $(dir $@) && nice go run go.opentelemetry.io/collector/cmd/builder@v0.160.0 --config builder.yaml
+
+test-otelcol: otelcol ## an OpenTelemetry Collector as client and as backend of ours
+	OTELCOL=$(OTELCOL) go test -tags otelcol -run OpenTelemetry ./e2e/collector
+
+bench-collector: build otelcol
+	go run ./bench/collector -otelcol $(OTELCOL)
 
 clean:
 	rm -rf bin .tools workers/node/node_modules
