@@ -78,6 +78,9 @@ type field struct {
 	of   message
 }
 
+// formerScopes is the field that scopes had in early versions of OTLP; libraries still read it.
+const formerScopes = 1000
+
 // schema lists the fields of each message by number (opentelemetry-proto 1.10).
 var schema = [...][]field{
 	tracesRequest:   {1: {inner, resourceSpans}},
@@ -130,9 +133,10 @@ var schema = [...][]field{
 		1: {form: fixed64}, 2: {form: varint}, 3: {form: text}, 5: {inner, anyValue}, 6: {inner, keyValue}, 7: {form: varint}, 8: {form: fixed32},
 		9: {form: id16}, 10: {form: id8}, 11: {form: fixed64}, 12: {form: text},
 	},
-	keyValue: {1: {form: text}, 2: {inner, anyValue}},
+	keyValue: {1: {form: text}, 2: {inner, anyValue}, 3: {form: varint}},
 	anyValue: {
 		1: {form: text}, 2: {form: varint}, 3: {form: varint}, 4: {form: fixed64}, 5: {inner, arrayValue}, 6: {inner, keyValueList}, 7: {form: blob},
+		8: {form: varint},
 	},
 	arrayValue:   {1: {inner, anyValue}},
 	keyValueList: {1: {inner, keyValue}},
@@ -211,8 +215,12 @@ func (w *walk) count(m message, ids int) {
 }
 
 func fieldOf(m message, number uint64) field {
-	if fields := schema[m]; number < uint64(len(fields)) {
+	fields := schema[m]
+	if number < uint64(len(fields)) {
 		return fields[number]
+	}
+	if number == formerScopes && (m == resourceSpans || m == resourceMetrics || m == resourceLogs) {
+		return fields[2]
 	}
 	return field{}
 }
