@@ -26,7 +26,9 @@ type Bundle struct {
 	Graphs map[string]BundleGraph `json:"graphs"`
 	// Dir is the directory of the graph configuration: the workers' working directory.
 	Dir string `json:"dir"`
-	// Config is the whole graph configuration as the user wrote it.
+	// Config is the whole graph configuration as the user wrote it, but for the names of code in it (graphs, auth.path,
+	// encryption.path, checkpointer.path, store.path, store.index.embed, http.app, ui): files among them are written like
+	// those of Graphs.
 	Config json.RawMessage `json:"config"`
 	// Env is the `env` map of the configuration; secrets are laid over it.
 	Env map[string]string `json:"env"`

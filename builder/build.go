@@ -85,9 +85,7 @@ func (w *work) fetch(ctx context.Context) error {
 		return err
 	}
 	w.result.CommitSHA = commit
-	source, err := hashTree(w.app)
-	w.parts = append(w.parts, source)
-	return err
+	return nil
 }
 
 // read reads the configuration and checks what it names.
@@ -95,21 +93,20 @@ func (w *work) read(context.Context) (err error) {
 	if w.config, w.at, err = readConfig(w.app, w.job.ConfigPath); err != nil {
 		return err
 	}
-	for _, warning := range w.config.Warnings {
-		w.log(w.at + ": " + warning)
+	if err := prune(w.app, w.at, w.config); err != nil {
+		return err
 	}
-	for _, key := range w.config.ImageKeys() {
-		w.log(fmt.Sprintf("%s: %s concerns container images: it is ignored, because this deployment runs without one", w.at, key))
+	source, err := hashTree(w.app)
+	if err != nil {
+		return err
 	}
+	w.explain()
 	w.bundle = manifest(w.config, w.at)
 	// Files that a build command makes cannot be checked before it has run.
 	if w.result.EnvFile, err = checkFiles(w.app, w.at, w.config, w.job.BuildCommand == "" && w.job.InstallCommand == ""); err != nil {
 		return err
 	}
-	if w.config.Env.File != "" && w.result.EnvFile == nil {
-		w.log(fmt.Sprintf("%s: env names the file %q, which the source does not have: going on without it; set its variables as secrets", w.at, w.config.Env.File))
-	}
-	w.parts = append(w.parts, w.at)
+	w.parts = append(w.parts, source, w.at)
 	return nil
 }
 
@@ -136,7 +133,9 @@ func (w *work) install(ctx context.Context) error {
 			w.bundle.Python = prepared.Python
 		}
 		if prepared.Node != nil {
-			w.bundle.Node = prepared.Node
+			if w.bundle.Node = prepared.Node; w.config.NodeLoader != "" {
+				w.bundle.Node.Loader = w.config.NodeLoader
+			}
 		}
 		p.InstallCommand, p.BuildCommand = "", ""
 	}
@@ -149,10 +148,10 @@ func project(dir string, bundle slipway.Bundle, c graphconfig.Config) slipway.Pr
 	p := slipway.Project{
 		Bundle: dir, Dir: path.Clean(strings.TrimPrefix(strings.TrimPrefix(bundle.Dir, "app"), "/")), Dependencies: c.Dependencies,
 		PipConfigFile: c.PipConfigFile, PipInstaller: c.PipInstaller, PythonVersion: c.PythonVersion, NodeVersion: c.NodeVersion,
-		TypeScript: c.TypeScript(),
+		TypeScript: c.TypeScript() && c.NodeLoader == "",
 	}
-	if c.Source != nil {
-		p.Workspace = &slipway.Workspace{Root: path.Clean(c.Source.Root), Package: c.Source.Package}
+	if root := c.UVRoot(); root != "" {
+		p.Workspace = &slipway.Workspace{Root: root, Package: c.Source.Package}
 	}
 	for _, file := range c.Files() {
 		if !graphconfig.JavaScript(file) {
@@ -163,15 +162,5 @@ func project(dir string, bundle slipway.Bundle, c graphconfig.Config) slipway.Pr
 }
 
 func manifest(c graphconfig.Config, at string) slipway.Bundle {
-	bundle := slipway.Bundle{Version: 1, Graphs: map[string]slipway.BundleGraph{}, Dir: path.Join("app", path.Dir(at)), Config: c.Raw, Env: c.Env.Values}
-	for id, g := range c.Graphs {
-		spec := g.Spec
-		if file, ok := g.File(); ok {
-			if spec = file + ":" + g.Attribute; !strings.HasPrefix(spec, "../") {
-				spec = "./" + spec
-			}
-		}
-		bundle.Graphs[id] = slipway.BundleGraph{Spec: spec, Language: g.Language, Description: g.Description}
-	}
-	return bundle
+	return slipway.Bundle{Version: 1, Graphs: c.Bundle(), Dir: path.Join("app", path.Dir(at)), Config: c.Effective(), Env: c.Env.Values}
 }

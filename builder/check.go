@@ -56,26 +56,16 @@ func readConfig(app, wanted string) (c graphconfig.Config, at string, err error)
 	return c, "", slipway.Errorf(slipway.CodeInvalid, "the source has no graph configuration %s: add it, or correct agentgraph_config_path%s", strings.Join(names, " or "), meant(app, names[0]))
 }
 
-// checkFiles checks that the files the configuration names exist and reads its .env file; the result is nil without one. The files that hold code are
-// checked only where strict: an install or build command may still make them.
+// checkFiles holds the configuration to the files of the source and reads its .env file; the result is nil without one. The
+// files that hold code are checked only where strict: an install or build command may still make them.
 func checkFiles(app, at string, c graphconfig.Config, strict bool) (map[string]string, error) {
 	root, err := os.OpenRoot(app)
 	if err != nil {
 		return nil, fmt.Errorf("check files: %w", err)
 	}
 	defer root.Close()
-	if strict {
-		if err := checkCode(root, app, at, c); err != nil {
-			return nil, err
-		}
-	}
-	for _, dep := range c.Dependencies {
-		if !strings.HasPrefix(dep, ".") {
-			continue
-		}
-		if info, err := root.Stat(path.Join(path.Dir(at), dep)); err != nil || !info.IsDir() {
-			return nil, slipway.Errorf(slipway.CodeInvalid, "%s: dependencies names the directory %q, which the source does not have: correct the path", at, dep)
-		}
+	if err := c.FindingsIn(root.FS(), at, strict).Err(); err != nil {
+		return nil, slipway.Errorf(slipway.CodeInvalid, "%s: %w", at, err)
 	}
 	if c.Env.File == "" {
 		return nil, nil
@@ -94,40 +84,18 @@ func checkFiles(app, at string, c graphconfig.Config, strict bool) (map[string]s
 	return values, nil
 }
 
-// checkCode checks that files exist and that those in Python lie in a local dependency (control-plane reference 7).
-func checkCode(root *os.Root, app, at string, c graphconfig.Config) error {
-	for _, id := range c.IDs() {
-		file, ok := c.Graphs[id].File()
-		if !ok {
-			continue
-		}
-		where := path.Join(path.Dir(at), file)
-		if info, err := root.Stat(where); err != nil || info.IsDir() {
-			return slipway.Errorf(slipway.CodeInvalid, "%s: graphs.%s names the file %q, which the source does not have: correct the path%s", at, id, file, meant(app, where))
-		}
-		if c.Graphs[id].Language == slipway.Python && c.Source == nil && !covered(c.Dependencies, file) {
-			return slipway.Errorf(slipway.CodeInvalid, "%s: graphs.%s names the file %q, which lies in no local dependency: add %q to dependencies", at, id, file, "./"+path.Dir(file))
-		}
+// explain tells what the configuration comes to at the head of the build log. What is wrong is told by the checks.
+func (w *work) explain() {
+	root, err := os.OpenRoot(w.app)
+	if err != nil {
+		return
 	}
-	for _, file := range c.Files() {
-		if info, err := root.Stat(path.Join(path.Dir(at), file)); err != nil || info.IsDir() {
-			return slipway.Errorf(slipway.CodeInvalid, "%s names the file %q, which the source does not have: correct the path%s", at, file, meant(app, path.Join(path.Dir(at), file)))
-		}
+	defer root.Close()
+	e := w.config.Explain(root.FS(), w.at, nil, graphconfig.Commands{Install: w.job.InstallCommand, Build: w.job.BuildCommand})
+	e.Errors = nil
+	for _, line := range e.Lines() {
+		w.log(line)
 	}
-	return nil
-}
-
-// covered says whether a file lies in one of the local dependencies.
-func covered(dependencies []string, file string) bool {
-	for _, dep := range dependencies {
-		if !strings.HasPrefix(dep, ".") {
-			continue
-		}
-		if rel, err := filepath.Rel(filepath.FromSlash(path.Clean(dep)), filepath.FromSlash(file)); err == nil && filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
 }
 
 // meant suggests a file of the source with a similar name.

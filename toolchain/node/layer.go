@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 
+	"github.com/slipway-dev/slipway/graphconfig"
 	"github.com/slipway-dev/slipway/toolchain/command"
 )
 
@@ -23,10 +24,10 @@ const (
 )
 
 // layered installs into a directory shared by all bundles with the same manifest and lock file, and links to it.
-func (b build) layered(ctx context.Context, where string, p plan) (string, error) {
+func (b build) layered(ctx context.Context, where string, p graphconfig.Manager) (string, error) {
 	files := map[string][]byte{}
-	parts := []string{"node", runtime.GOOS, runtime.GOARCH, b.node.version, strings.Join(p.args, " "), p.version}
-	for _, name := range []string{"package.json", ".npmrc", p.lock} {
+	parts := []string{"node", runtime.GOOS, runtime.GOARCH, b.node.version, strings.Join(p.Args, " "), p.Version}
+	for _, name := range []string{"package.json", ".npmrc", p.Lock} {
 		raw, err := os.ReadFile(filepath.Join(where, name))
 		if name == "" || errors.Is(err, fs.ErrNotExist) {
 			continue

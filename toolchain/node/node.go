@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/graphconfig"
 	"github.com/slipway-dev/slipway/toolchain/command"
 )
 
@@ -95,7 +96,7 @@ func (b build) install(ctx context.Context) (string, error) {
 		at, _ := filepath.Rel(b.app, where)
 		return "", slipway.Errorf(slipway.CodeInvalid, "package.json is missing in the directory %q of the source: JavaScript graphs need one that lists their packages", at)
 	}
-	plan, err := detect(where, manifest)
+	plan, err := graphconfig.ManagerOf(os.DirFS(where), ".")
 	if err != nil {
 		return "", err
 	}
@@ -136,16 +137,16 @@ func (b build) run(ctx context.Context, dir string, bins []string, shown string,
 }
 
 // shell runs one of the user's commands, with the package managers that it names.
-func (b build) shell(ctx context.Context, dir, text string, plan plan) error {
+func (b build) shell(ctx context.Context, dir, text string, plan graphconfig.Manager) error {
 	bins := []string{filepath.Join(dir, "node_modules", ".bin"), filepath.Join(b.app, "node_modules", ".bin")}
 	for _, word := range strings.Fields(text) {
 		if word != "pnpm" && word != "yarn" && word != "bun" {
 			continue
 		}
-		if word != plan.manager {
-			plan.version = ""
+		if word != plan.Name {
+			plan.Version = ""
 		}
-		bin, err := b.manager(ctx, word, plan.version)
+		bin, err := b.manager(ctx, word, plan.Version)
 		if err != nil {
 			return err
 		}
@@ -155,10 +156,10 @@ func (b build) shell(ctx context.Context, dir, text string, plan plan) error {
 }
 
 // managed runs the package manager of the plan.
-func (b build) managed(ctx context.Context, dir string, p plan) error {
-	bins, err := b.manager(ctx, p.manager, p.version)
+func (b build) managed(ctx context.Context, dir string, p graphconfig.Manager) error {
+	bins, err := b.manager(ctx, p.Name, p.Version)
 	if err != nil {
 		return err
 	}
-	return b.run(ctx, dir, bins, strings.Join(p.args, " "), p.args...)
+	return b.run(ctx, dir, bins, p.String(), p.Args...)
 }

@@ -1,0 +1,60 @@
+package builder
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/graphconfig"
+)
+
+// prune removes what does not belong to the application: what is always out, and what .dockerignore names in the
+// directories of the configuration, of its local dependencies and of its uv workspace (control-plane reference 7, ignore
+// rules). What .gitignore names, git and uploading clients have left out already; a file that is tracked all the same stays.
+func prune(app, at string, c graphconfig.Config) error {
+	root, err := os.OpenRoot(app)
+	if err != nil {
+		return fmt.Errorf("prune the source: %w", err)
+	}
+	defer root.Close()
+	dirs := append([]string{".", c.UVRoot()}, c.Local()...)
+	for i := range dirs {
+		dirs[i] = path.Join(path.Dir(at), dirs[i])
+	}
+	slices.Sort(dirs)
+	for _, dir := range slices.Compact(dirs) {
+		if !fs.ValidPath(dir) {
+			continue // the checks tell what is wrong with it
+		}
+		if err := pruneDir(root, dir, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pruneDir(root *os.Root, dir, at string) error {
+	inside, err := fs.Sub(root.FS(), dir)
+	if err != nil {
+		return fmt.Errorf("prune the source: %w", err)
+	}
+	if info, err := root.Stat(dir); err != nil || !info.IsDir() {
+		return nil
+	}
+	out, err := graphconfig.ReadIgnore(inside, ".dockerignore").Excluded(root.FS(), dir)
+	if err != nil {
+		return fmt.Errorf("prune the source: %w", err)
+	}
+	for _, name := range out {
+		if err := root.RemoveAll(name); err != nil {
+			return fmt.Errorf("prune the source: %w", err)
+		}
+	}
+	if _, err := root.Stat(at); err != nil {
+		return slipway.Errorf(slipway.CodeInvalid, "%s is left out by %s: the graph configuration must be part of the source", at, path.Join(dir, ".dockerignore"))
+	}
+	return nil
+}
