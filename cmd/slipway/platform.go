@@ -91,11 +91,11 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 	if err := p.openRegistry(where, s); err != nil {
 		return err
 	}
-	p.control = control.New(control.Config{
+	p.control = control.New(s.access.apply(control.Config{
 		BaseURL: s.base(p.url), Sources: sources, Templates: templates.All(),
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
 		PlainHosts: s.allowHTTPGit, Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
-	}, control.Deps{
+	}), control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
 		Hosts: githost.New(now),
 	})
@@ -114,7 +114,11 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	mux := http.NewServeMux()
 	mux.Handle("/d/", p.whenSynced(p.gateway))
 	p.handleImages(mux)
-	api := controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log})
+	proxies, err := s.access.authn()
+	if err != nil {
+		return err
+	}
+	api := controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log, Authn: proxies})
 	mux.Handle("/webhooks/", s.failAt.handler(api)) // in no dialect: what a host signed must stay as it is
 	mux.Handle("/", s.failAt.handler(dialect.New(api, controlapi.DocsPage)))
 	p.server = &http.Server{

@@ -31,6 +31,7 @@ type upSettings struct {
 	allowRegistries []string
 	builds          int
 	keep            keepSettings
+	access          accessSettings
 	databaseURL     string // "" = SQLite in the data directory
 	databaseFile    string
 	failAt          failpoint
@@ -83,6 +84,7 @@ func upCommand() *cobra.Command {
 	flags.StringSliceVar(&s.sources, "sources", defaultSources(), "sources that deployments may have; internal_container opens a registry to push images to")
 	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of `docker login` (repeatable)")
 	s.keep.flags(cmd)
+	s.access.flags(cmd)
 	flags.IntVar(&s.builds, "builds", 2, "builds at the same time (1 to 64)")
 	return cmd
 }
@@ -96,6 +98,9 @@ func (s upSettings) check() error {
 		return err
 	}
 	if err := s.keep.check(); err != nil {
+		return err
+	}
+	if err := s.access.check(); err != nil {
 		return err
 	}
 	if s.publicURL == "" {
@@ -260,7 +265,7 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	}
 	defer log.Close()
 	args := []string{"up", "--data-dir", s.dataDir, "--listen", s.listen, "--no-example", "--builds", fmt.Sprint(s.builds)}
-	args = append(args, s.keep.args()...)
+	args = append(append(args, s.keep.args()...), s.access.args()...)
 	if s.publicURL != "" {
 		args = append(args, "--public-url", s.publicURL)
 	}
