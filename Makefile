@@ -6,7 +6,7 @@ DATA_DIR ?= $(HOME)/.slipway
 TOOLS := $(CURDIR)/.tools
 GOLANGCI_LINT_VERSION := v2.14.0
 
-.PHONY: otelcol test-otelcol bench-collector build up down check test test-workers test-go lint fmt bench clean
+.PHONY: otelcol test-otelcol bench-collector build up down check test test-githost test-workers test-go lint fmt bench clean
 
 build: ## bin/slipway, one static binary
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/slipway ./cmd/slipway
@@ -25,6 +25,18 @@ test: test-go test-workers ## what CI runs
 
 test-go: build
 	go test -timeout 20m ./...
+
+# A real Gitea, built once from its Go module (about ten minutes) into the user's cache.
+GITEA_VERSION := v1.26.0
+GITEA_HOME := $(HOME)/.cache/slipway-test/gitea
+
+test-githost: $(GITEA_HOME)/gitea ## the suite of git hosts against a real Gitea
+	GITEA="$(GITEA_HOME)/gitea" GITEA_STATIC="$(GITEA_HOME)/src" go test -count=1 -timeout 10m -tags realgitea -run RealGitea ./githost ./source/git
+
+$(GITEA_HOME)/gitea:
+	mkdir -p $(GITEA_HOME)
+	dir=$$(go mod download -json code.gitea.io/gitea@$(GITEA_VERSION) | sed -n 's/.*"Dir": "\(.*\)",/\1/p') && rm -rf $(GITEA_HOME)/src && cp -r "$$dir" $(GITEA_HOME)/src && chmod -R u+w $(GITEA_HOME)/src
+	cd $(GITEA_HOME)/src && CGO_ENABLED=1 go build -tags 'sqlite sqlite_unlock_notify' -o $@ .
 
 test-workers: .tools/python/.ready workers/node/node_modules/.ready
 	cd workers/node && npm test

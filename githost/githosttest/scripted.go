@@ -24,7 +24,7 @@ func Scripted(t *testing.T, kind slipway.HostKind, hosts slipway.GitHosts) *Worl
 		bad.PrivateKey = newApp(t).pem
 	}
 	w := &World{
-		Host: open(s.Integration(), s.Secrets()), Refused: open(s.Integration(), bad), Gone: open(gone, s.Secrets()), Lists: kind != slipway.HostGeneric,
+		Host: open(s.Integration(), s.Secrets()), Refused: open(s.Integration(), bad), Gone: open(gone, s.Secrets()), Lists: kind != slipway.HostGeneric, TellsDeletions: true,
 		NewRepository: func(t testing.TB, name string) string { return s.CreateRepository(t, "acme/"+name) },
 		PushURL:       s.PushURL,
 		Deliveries:    func(testing.TB, int) []Delivery { return s.Deliveries() }, // a push ends after its delivery

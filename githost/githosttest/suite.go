@@ -27,6 +27,8 @@ type World struct {
 	Deliveries func(t testing.TB, n int) []Delivery
 	// States lists what the host shows of a commit, oldest first; nil = the host shows nothing.
 	States func(t testing.TB, repoURL, commit string) []slipway.CommitState
+	// TellsDeletions says whether the host sends pushes for branches that are deleted.
+	TellsDeletions bool
 	// Lists says whether the host lists repositories.
 	Lists bool
 }
@@ -244,6 +246,9 @@ func pushes(t *testing.T, w *World) {
 		{Ref: "refs/heads/main", Commit: first, Created: true}, {Ref: "refs/heads/main", Commit: second},
 		{Ref: "refs/tags/v1", Commit: second, Created: true}, {Ref: "refs/heads/other", Commit: second, Created: true},
 		{Ref: "refs/heads/other", Deleted: true},
+	}
+	if !w.TellsDeletions {
+		want = want[:len(want)-1]
 	}
 	keys := map[string]bool{}
 	var got []slipway.PushEvent

@@ -19,12 +19,12 @@ func (c checkout) lfs(ctx context.Context) error {
 	if !usesLFS(c.dir) {
 		return nil
 	}
+	if err := c.lfsServer(ctx); err != nil {
+		return err
+	}
 	if _, err := exec.LookPath("git-lfs"); err != nil {
 		c.log("warning: the repository keeps files in Git LFS, but git-lfs is not installed on this machine: those files hold pointers; let the operator install the package git-lfs")
 		return nil
-	}
-	if err := c.lfsServer(ctx); err != nil {
-		return err
 	}
 	c.log("fetching the files in Git LFS")
 	if _, err := c.git(ctx, append(lfsFilter(), "lfs", "pull")...); err != nil {
