@@ -38,7 +38,7 @@ var house = []group{
 	{
 		name: "adapters",
 		rooms: []string{
-			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "schedule",
+			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "webhook", "schedule",
 			"workers", "templates",
 		},
 		imports: []string{"ground"},

@@ -56,6 +56,7 @@ type Tx interface {
 	TracingProjectRecords
 	IntegrationRecords
 	ListenerRecords
+	WebhookRecords
 }
 
 // DeploymentQuery selects deployments, newest first (exact matches of NameContains before the others).

@@ -45,5 +45,7 @@ func (s *Service) Hear(n slipway.News) {
 	case n.DeploymentID != "":
 		s.topics.touch(n.ListenerID, []string{n.DeploymentID})
 	}
+	s.beats.wake()
+	s.outbox.wake() // deliveries of a process that died are this one's
 	s.changed.wake()
 }

@@ -21,6 +21,9 @@ func (s *Service) commit(ctx context.Context, fn func(tx slipway.Tx) (news bool,
 		if news, err = fn(seen); err != nil {
 			return err
 		}
+		if err := s.enqueue(seen); err != nil {
+			return err
+		}
 		return attemptDone(ctx, tx)
 	})
 	if err == nil && news {

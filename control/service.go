@@ -50,6 +50,8 @@ type Config struct {
 	BuildLease time.Duration
 	// ListenerPatience is how long a listener may be silent before it counts as offline; 0 = 60 s.
 	ListenerPatience time.Duration
+	// Deliveries says how long webhooks are tried; zero = slipway.DefaultDeliveryPolicy.
+	Deliveries slipway.DeliveryPolicy
 }
 
 // Deps are what the service works with.
@@ -62,6 +64,8 @@ type Deps struct {
 	IDs    slipway.IDs
 	Random io.Reader // cryptographic randomness, for API keys
 	Log    *slog.Logger
+	// Webhooks sends deliveries; nil = they wait.
+	Webhooks slipway.WebhookSender
 	// Images resolves the images of internal_container; nil = names are taken as they are.
 	Images slipway.ImageResolver
 	// Verifier checks bearer tokens that are no API keys; nil = none are valid.
@@ -87,6 +91,8 @@ type Service struct {
 	changed  *broadcast
 	topics   *topics
 	beats    *beats
+	outbox   *outbox
+	sender   slipway.WebhookSender
 	patches  singleflight.Group
 	logged   logSizes
 	attempts attempts
@@ -119,13 +125,16 @@ func New(cfg Config, deps Deps) *Service {
 	if cfg.BuildLease == 0 {
 		cfg.BuildLease = 30 * time.Second
 	}
+	if cfg.Deliveries == (slipway.DeliveryPolicy{}) {
+		cfg.Deliveries = slipway.DefaultDeliveryPolicy()
+	}
 	if cfg.ListenerPatience == 0 {
 		cfg.ListenerPatience = time.Minute
 	}
 	return &Service{
 		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources, Templates: cfg.Templates}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
-		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()),
+		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()), outbox: newOutbox(), sender: deps.Webhooks,
 		tokens: deps.Verifier, access: newAccess(deps.Store, deps.Clock), refused: newRefusals(),
 		hosts: openHosts{hosts: deps.Hosts},
 	}

@@ -107,12 +107,57 @@ func (t *topics) version(cursor string) (version int64, ok bool) {
 type tracked struct {
 	slipway.Tx
 	touched map[string][]string // deployments by listener
+	changes []*deploymentChange // for webhooks
+	queued  bool                // a delivery was written
+}
+
+// deploymentChange is what a transaction did to one deployment.
+type deploymentChange struct {
+	before, after slipway.Deployment // before has no id for a new one, after none for one that is gone
+	revisions     []slipway.Revision // every status a revision came to
 }
 
 // PutDeployment notes the deployment. Every transaction that changes what should run of it puts it.
 func (t *tracked) PutDeployment(d slipway.Deployment) error {
 	t.note(d)
+	c, err := t.change(d.ID)
+	if err != nil {
+		return err
+	}
+	c.after = d
 	return t.Tx.PutDeployment(d)
+}
+
+// PutRevision notes the status that a revision came to.
+func (t *tracked) PutRevision(r slipway.Revision) error {
+	old, err := t.Revision("", r.DeploymentID, r.ID)
+	if err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound {
+		return err
+	}
+	if old.Status != r.Status {
+		c, err := t.change(r.DeploymentID)
+		if err != nil {
+			return err
+		}
+		c.revisions = append(c.revisions, r)
+	}
+	return t.Tx.PutRevision(r)
+}
+
+// change returns the notes about a deployment, begun with what is stored of it.
+func (t *tracked) change(deploymentID string) (*deploymentChange, error) {
+	for _, c := range t.changes {
+		if c.before.ID == deploymentID || c.after.ID == deploymentID {
+			return c, nil
+		}
+	}
+	before, err := t.Deployment("", deploymentID)
+	if err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound {
+		return nil, err
+	}
+	c := &deploymentChange{before: before, after: before}
+	t.changes = append(t.changes, c)
+	return c, nil
 }
 
 // PurgeDeployment notes the deployment that goes.
@@ -138,6 +183,9 @@ func (t *tracked) note(d slipway.Deployment) {
 func (s *Service) wake(t *tracked) {
 	for listenerID, deployments := range t.touched {
 		s.topics.touch(listenerID, deployments)
+	}
+	if t.queued {
+		s.outbox.wake()
 	}
 	s.changed.wake()
 }

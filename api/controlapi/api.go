@@ -57,6 +57,7 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.tenants()
 	a.keys()
 	a.audit()
+	a.eventWebhooks()
 	a.service(mux)
 	return mux
 }

@@ -134,15 +134,24 @@ var rights = map[string]struct{ need, body string }{
 	"delete_integration":                    {remove, ""},
 	"create_upload_url":                     {write, ""},
 	"create_upload_url_unversioned":         {write, ""},
+	"list_webhooks":                         {read, ""},
+	"create_webhook":                        {remove, `{"url":"https://example.com/other"}`},
+	"get_webhook":                           {read, ""},
+	"patch_webhook":                         {remove, `{"enabled":false}`},
+	"delete_webhook":                        {remove, ""},
+	"rotate_webhook_secret":                 {remove, ""},
+	"ping_webhook":                          {remove, ""},
+	"list_webhook_deliveries":               {read, ""},
+	"redeliver_webhook":                     {remove, ""},
 }
 
 // about are the lists that hang on one deployment.
-var about = map[string]bool{"list_revisions": true, "list_revision_events": true, "list_deployment_logs": true}
+var about = map[string]bool{"list_revisions": true, "list_revision_events": true, "list_deployment_logs": true, "list_webhook_deliveries": true}
 
 // onOwn are the operations that act on what is the caller's own, or make it.
 var onOwn = map[string]bool{
 	"create_deployment": true, "get_who_am_i": true, "create_api_key": true, "export_audit_logs": true,
-	"create_listener": true, "count_free_deployments": true, "create_integration": true, "create_app_manifest": true,
+	"create_listener": true, "create_webhook": true, "count_free_deployments": true, "create_integration": true, "create_app_manifest": true,
 }
 
 // aboutAll are the operations that need no tenant to be chosen.
@@ -255,6 +264,11 @@ func (s *server) world(method, path string) string {
 	if strings.Contains(path, "{tracing_project_id}") {
 		project := s.want(200, "GET", "/v2/tracing-projects", "")["resources"].([]any)[0].(map[string]any)
 		path = strings.ReplaceAll(path, "{tracing_project_id}", project["id"].(string))
+	}
+	if strings.Contains(path, "{webhook_id}") {
+		hook := "/v2/webhooks/" + s.want(201, "POST", "/v2/webhooks", `{"url":"https://example.com/hook"}`)["id"].(string)
+		ping := s.want(201, "POST", hook+"/ping", "")["id"].(string)
+		path = strings.NewReplacer("/v2/webhooks/{webhook_id}", hook, "{delivery_id}", ping).Replace(path)
 	}
 	if strings.Contains(path, "{listener_id}") {
 		l := s.want(201, "POST", "/v2/listeners", `{"compute_type":"cluster","compute_id":"east","compute_config":{"cluster_namespaces":null}}`)

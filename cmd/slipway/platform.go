@@ -92,12 +92,12 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 		return err
 	}
 	p.control = control.New(s.access.apply(control.Config{
-		BaseURL: s.base(p.url), Sources: sources, Templates: templates.All(),
+		BaseURL: s.base(p.url), Sources: sources, ListenerPatience: s.remote.patience, Templates: templates.All(),
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
 		PlainHosts: s.allowHTTPGit, Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
 	}), control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
-		Hosts: githost.New(now),
+		Hosts: githost.New(now), Webhooks: s.remote.sender(),
 	})
 	return nil
 }
@@ -191,6 +191,8 @@ func (p *platform) work(ctx context.Context) error {
 	loops, ctx := errgroup.WithContext(ctx)
 	loops.Go(func() error { return p.listener.Run(ctx) })
 	loops.Go(func() error { return p.builder.Run(ctx) })
+	loops.Go(func() error { return p.control.RunListeners(ctx) })
+	loops.Go(func() error { return p.control.RunWebhooks(ctx) })
 	loops.Go(func() error { return p.control.Run(ctx) })
 	loops.Go(func() error { return p.control.PostStatuses(ctx) })
 	loops.Go(func() error { return p.store.Follow(ctx, p.control.Hear) })

@@ -32,6 +32,7 @@ type upSettings struct {
 	builds          int
 	keep            keepSettings
 	access          accessSettings
+	remote          remoteSettings
 	databaseURL     string // "" = SQLite in the data directory
 	databaseFile    string
 	failAt          failpoint
@@ -85,6 +86,7 @@ func upCommand() *cobra.Command {
 	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of `docker login` (repeatable)")
 	s.keep.flags(cmd)
 	s.access.flags(cmd)
+	s.remote.flags(cmd)
 	flags.IntVar(&s.builds, "builds", 2, "builds at the same time (1 to 64)")
 	return cmd
 }
@@ -101,6 +103,9 @@ func (s upSettings) check() error {
 		return err
 	}
 	if err := s.access.check(); err != nil {
+		return err
+	}
+	if err := s.remote.check(); err != nil {
 		return err
 	}
 	if s.publicURL == "" {
@@ -266,6 +271,7 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	defer log.Close()
 	args := []string{"up", "--data-dir", s.dataDir, "--listen", s.listen, "--no-example", "--builds", fmt.Sprint(s.builds)}
 	args = append(append(args, s.keep.args()...), s.access.args()...)
+	args = append(args, s.remote.args()...)
 	if s.publicURL != "" {
 		args = append(args, "--public-url", s.publicURL)
 	}

@@ -45,6 +45,8 @@ type state struct {
 	listeners    map[string]slipway.Listener
 	metrics      map[string]slipway.Metrics
 	claims       map[string]slipway.IdempotencyClaim
+	webhooks     map[string]slipway.Webhook
+	sent         map[string]slipway.Delivery
 }
 
 var _ slipway.Store = (*Store)(nil)
@@ -57,7 +59,8 @@ func NewStore() *Store {
 		projects: map[string]slipway.TracingProject{}, integrations: map[string]slipway.Integration{},
 		deliveries: map[[2]string]time.Time{}, notes: map[string]slipway.StatusNote{},
 		listeners: map[string]slipway.Listener{}, metrics: map[string]slipway.Metrics{},
-		claims: map[string]slipway.IdempotencyClaim{},
+		claims:   map[string]slipway.IdempotencyClaim{},
+		webhooks: map[string]slipway.Webhook{}, sent: map[string]slipway.Delivery{},
 	}}
 }
 
@@ -67,6 +70,7 @@ func (s state) clone() state {
 		maps.Clone(s.uploads), maps.Clone(s.tenants), maps.Clone(s.keys), maps.Clone(s.projects), slices.Clone(s.audit),
 		maps.Clone(s.integrations), maps.Clone(s.deliveries), maps.Clone(s.notes),
 		maps.Clone(s.listeners), maps.Clone(s.metrics), maps.Clone(s.claims),
+		maps.Clone(s.webhooks), maps.Clone(s.sent),
 	}
 }
 

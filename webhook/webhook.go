@@ -1,0 +1,137 @@
+// Package webhook sends deliveries over HTTP. It is a slipway.WebhookSender that follows no redirects, bounds time and size,
+// and can be kept from private networks.
+package webhook
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// Config are the settings of a Sender.
+type Config struct {
+	// Timeout bounds a whole delivery; 0 = 15 s.
+	Timeout time.Duration
+	// ForbidPrivate refuses addresses that are not public: loopback, private, link-local and the like. It is checked when
+	// dialling, on the address itself, so that no name can lead there.
+	ForbidPrivate bool
+	Clock         slipway.Clock
+}
+
+// Sender sends deliveries. It is safe for concurrent use.
+type Sender struct {
+	http  *http.Client
+	clock slipway.Clock
+}
+
+var _ slipway.WebhookSender = (*Sender)(nil)
+
+// New returns a sender.
+func New(cfg Config) *Sender {
+	if cfg.Timeout == 0 {
+		cfg.Timeout = 15 * time.Second
+	}
+	dialer := &net.Dialer{Timeout: cfg.Timeout}
+	if cfg.ForbidPrivate {
+		dialer.Control = publicOnly
+	}
+	return &Sender{clock: cfg.Clock, http: &http.Client{
+		Timeout: cfg.Timeout,
+		Transport: &http.Transport{
+			DialContext: dialer.DialContext, TLSHandshakeTimeout: cfg.Timeout, MaxIdleConnsPerHost: 2, MaxIdleConns: 100,
+			IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10, DisableCompression: true,
+		},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+var errPrivate = errors.New("the address is not public, and this installation delivers to public addresses only")
+
+// reserved are ranges that net/netip does not call private and that are not public either.
+var reserved = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
+	netip.MustParsePrefix("198.18.0.0/15"), netip.MustParsePrefix("240.0.0.0/4"), netip.MustParsePrefix("64:ff9b::/96"),
+	netip.MustParsePrefix("2002::/16"),
+}
+
+func publicOnly(_, address string, _ syscall.RawConn) error {
+	at, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return err
+	}
+	if !Public(at.Addr()) {
+		return errPrivate
+	}
+	return nil
+}
+
+// Public says whether an address is one of the public network.
+func Public(ip netip.Addr) bool {
+	ip = ip.Unmap()
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() {
+		return false
+	}
+	for _, p := range reserved {
+		if p.Contains(ip) {
+			return false
+		}
+	}
+	return true
+}
+
+// Send implements slipway.WebhookSender.
+func (s *Sender) Send(ctx context.Context, r slipway.WebhookRequest) (slipway.WebhookAnswer, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return slipway.WebhookAnswer{}, fmt.Errorf("the address cannot be used: %w", err)
+	}
+	req.Header.Set("User-Agent", "slipway-webhook")
+	for name, value := range r.Header {
+		req.Header.Set(name, value)
+	}
+	res, err := s.http.Do(req)
+	if err != nil {
+		return slipway.WebhookAnswer{}, noAnswer(err)
+	}
+	defer res.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(res.Body, slipway.MaxWebhookResponse)) // what there is of it; the status has come
+	return slipway.WebhookAnswer{
+		Status: res.StatusCode, Body: strings.ReplaceAll(strings.ToValidUTF8(string(body), "\ufffd"), "\x00", "\ufffd"),
+		RetryAfter: s.retryAfter(res.Header.Get("Retry-After")),
+	}, nil
+}
+
+// noAnswer leaves out the address, which its owner knows and which may hold a token.
+func noAnswer(err error) error {
+	var failed *url.Error
+	if errors.As(err, &failed) {
+		if failed.Timeout() {
+			return errors.New("no answer in time")
+		}
+		err = failed.Err
+	}
+	return fmt.Errorf("no answer: %w", err)
+}
+
+// retryAfter reads seconds or a date; 0 = nothing sensible.
+func (s *Sender) retryAfter(text string) time.Duration {
+	if seconds, err := strconv.Atoi(text); err == nil && seconds > 0 {
+		return time.Duration(min(seconds, 24*60*60)) * time.Second
+	}
+	if at, err := http.ParseTime(text); err == nil {
+		return min(max(at.Sub(s.clock()), 0), 24*time.Hour)
+	}
+	return 0
+}
