@@ -50,7 +50,10 @@ func (s *Service) DescribeApp(ctx context.Context, who slipway.Principal, in App
 		if err := dropUnfinished(tx, who.TenantID, in.Name); err != nil {
 			return err
 		}
-		return tx.PutIntegration(i)
+		if err := tx.PutIntegration(i); err != nil {
+			return err
+		}
+		return s.audit(tx, who, "describe_app", i.ID, map[string]any{"name": i.Name, "kind": i.Kind, "host_url": i.HostURL})
 	})
 	if err != nil {
 		return AppManifest{}, wrap("describe app", err)
