@@ -142,6 +142,43 @@ var methods = map[string]call{
 	},
 }
 
+// webhookMethods are those about webhooks of events.
+var webhookMethods = map[string]call{
+	"list_webhooks": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.Webhooks(ctx, 1, 0)
+		return err
+	},
+	"create_webhook": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.CreateWebhook(ctx, client.WebhookChange{})
+		return err
+	},
+	"get_webhook": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Webhook(ctx, id)
+		return err
+	},
+	"patch_webhook": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.PatchWebhook(ctx, id, client.WebhookChange{})
+		return err
+	},
+	"delete_webhook": func(ctx context.Context, c *client.Client, _ string) error { return c.DeleteWebhook(ctx, id) },
+	"rotate_webhook_secret": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.RotateWebhook(ctx, id)
+		return err
+	},
+	"ping_webhook": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.PingWebhook(ctx, id)
+		return err
+	},
+	"list_webhook_deliveries": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.Deliveries(ctx, id, "", 1, 0)
+		return err
+	},
+	"redeliver_webhook": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Redeliver(ctx, id, id)
+		return err
+	},
+}
+
 // listenerMethods are those about listeners and their protocol.
 var listenerMethods = map[string]call{
 	"list_listeners": func(ctx context.Context, c *client.Client, _ string) error {
@@ -233,7 +270,7 @@ var accessMethods = map[string]call{
 
 // method looks a call up.
 func method(operation string) (call, bool) {
-	for _, table := range []map[string]call{methods, listenerMethods, accessMethods} {
+	for _, table := range []map[string]call{methods, listenerMethods, webhookMethods, accessMethods} {
 		if c, ok := table[operation]; ok {
 			return c, true
 		}
@@ -323,7 +360,7 @@ func TestEveryOperationHasAMethod(t *testing.T) {
 			}
 		}
 	}
-	for _, table := range []map[string]call{methods, listenerMethods, accessMethods} {
+	for _, table := range []map[string]call{methods, listenerMethods, webhookMethods, accessMethods} {
 		for name := range table {
 			if !slices.Contains(known, name) {
 				t.Errorf("the table names %s, which is not described", name)
