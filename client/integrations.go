@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 	"net/url"
+	"strconv"
 	"time"
 )
 
@@ -17,6 +18,7 @@ type Integration struct {
 	Pending        bool      `json:"pending"`
 	WebhookURL     string    `json:"webhook_url"`
 	WebhookSecret  string    `json:"webhook_secret,omitempty"` // of one that was just made
+	CreatedBy      string    `json:"created_by"`
 	CreatedAt      time.Time `json:"created_at"`
 }
 
@@ -85,6 +87,51 @@ func (c *Client) Repositories(ctx context.Context, id string) ([]Repository, err
 	var out []Repository
 	err := c.do(ctx, http.MethodGet, "/v1/integrations/githost/"+url.PathEscape(id)+"/repos", nil, nil, &out)
 	return out, err
+}
+
+// GithostIntegration is an integration in the shape of the reference (control-plane reference 3).
+type GithostIntegration struct {
+	ID             string `json:"id"`
+	InstallationID int64  `json:"installation_id"`
+	Name           string `json:"name"`
+}
+
+// cursored is a page of a list that goes on behind a cursor.
+type cursored[T any] struct {
+	Items      []T     `json:"items"`
+	NextCursor *string `json:"next_cursor"`
+}
+
+func pageBehind(size int, cursor string) url.Values {
+	query := url.Values{}
+	if size > 0 {
+		query.Set("page_size", strconv.Itoa(size))
+	}
+	if cursor != "" {
+		query.Set("cursor", cursor)
+	}
+	return query
+}
+
+// GithostIntegrations lists every integration in the shape of the reference.
+func (c *Client) GithostIntegrations(ctx context.Context) ([]GithostIntegration, error) {
+	var out []GithostIntegration
+	err := c.do(ctx, http.MethodGet, "/v1/integrations/githost/install", nil, nil, &out)
+	return out, err
+}
+
+// Installations lists one page of the same; next is nil on the last one.
+func (c *Client) Installations(ctx context.Context, size int, cursor string) (list []GithostIntegration, next *string, err error) {
+	var out cursored[GithostIntegration]
+	err = c.do(ctx, http.MethodGet, "/v2/integrations/githost/installations", pageBehind(size, cursor), nil, &out)
+	return out.Items, out.NextCursor, err
+}
+
+// InstallationRepositories lists one page of what an integration offers; next is nil on the last one.
+func (c *Client) InstallationRepositories(ctx context.Context, id string, size int, cursor string) (list []Repository, next *string, err error) {
+	var out cursored[Repository]
+	err = c.do(ctx, http.MethodGet, "/v2/integrations/githost/installations/"+url.PathEscape(id)+"/repositories", pageBehind(size, cursor), nil, &out)
+	return out.Items, out.NextCursor, err
 }
 
 // DescribeApp asks for the manifest of a GitHub App.
