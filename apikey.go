@@ -12,15 +12,17 @@ type APIKey struct {
 	DefaultTenantID string
 	// DeploymentID makes it a deploy key, which reads and updates that one deployment; "" = no such bound.
 	DeploymentID string
-	Hash         string // hex SHA-256 of the key
-	Prefix       string // the visible beginning
-	Role         Role
-	CreatedAt    time.Time
-	CreatedBy    string    // principal; "" = made by the installation itself
-	ExpiresAt    time.Time // zero = never
-	RevokedAt    time.Time // zero = valid
-	LastUsedAt   time.Time // zero = never; may lag behind by a minute
-	ReplacedBy   string    // id of the key that a rotation made; "" = none
+	// ListenerID makes it the key of a listener, which does nothing but that listener's protocol calls; "" = no such bound.
+	ListenerID string
+	Hash       string // hex SHA-256 of the key
+	Prefix     string // the visible beginning
+	Role       Role
+	CreatedAt  time.Time
+	CreatedBy  string    // principal; "" = made by the installation itself
+	ExpiresAt  time.Time // zero = never
+	RevokedAt  time.Time // zero = valid
+	LastUsedAt time.Time // zero = never; may lag behind by a minute
+	ReplacedBy string    // id of the key that a rotation made; "" = none
 }
 
 // Organisation says whether the key is valid in every tenant.
@@ -43,6 +45,7 @@ type APIKeyCreate struct {
 	Role         Role   // "" = editor for a deploy key, else it must be given
 	Organisation bool   // valid in every tenant
 	DeploymentID string // a deploy key of this deployment; "" = none
+	ListenerID   string // goes with RoleListener: the listener that the key is for
 	ExpiresAt    time.Time
 }
 
@@ -61,19 +64,37 @@ func (c APIKeyCreate) Valid(now time.Time) (APIKeyCreate, error) {
 	switch {
 	case c.Role == "":
 		problems.Missing([]any{"body", "role"})
-	case !c.Role.Valid():
-		problems.Add([]any{"body", "role"}, "%q is no role; use admin, editor or viewer", c.Role)
+	case !c.Role.Valid() && c.Role != RoleListener:
+		problems.Add([]any{"body", "role"}, "%q is no role; use admin, editor, viewer or listener", c.Role)
 	case c.Role == RoleAdmin && c.DeploymentID != "":
 		problems.Add([]any{"body", "role"}, "a deploy key cannot be admin; use editor or viewer")
 	}
 	if c.Organisation && c.DeploymentID != "" {
 		problems.Add([]any{"body", "organisation"}, "a deploy key belongs to the tenant of its deployment; leave organisation or deployment_id out")
 	}
+	c.validListener(&problems)
 	if !printable(c.Name) || len([]rune(c.Name)) > APIKeyNameLimit {
 		problems.Add([]any{"body", "name"}, "%q is no name: use up to %d printable characters without a space at either end", c.Name, APIKeyNameLimit)
 	}
 	validExpiry(&problems, c.ExpiresAt, now)
 	return c, problems.Err()
+}
+
+// validListener checks that a key is for a listener by its role and by naming it, or by neither.
+func (c APIKeyCreate) validListener(problems *Problems) {
+	if (c.Role == RoleListener) != (c.ListenerID != "") {
+		problems.Add([]any{"body", "listener_id"}, "the role %q goes with listener_id %q; give role listener and the listener's id, or neither", c.Role, c.ListenerID)
+		return
+	}
+	if c.ListenerID == "" {
+		return
+	}
+	if c.DeploymentID != "" {
+		problems.Add([]any{"body", "deployment_id"}, "the key of a listener is for no deployment; leave deployment_id or listener_id out")
+	}
+	if c.Organisation {
+		problems.Add([]any{"body", "organisation"}, "the key of a listener belongs to the listener's tenant; leave organisation or listener_id out")
+	}
 }
 
 func validExpiry(problems *Problems, at, now time.Time) {

@@ -13,9 +13,12 @@ const (
 	RoleAdmin  Role = "admin"
 	RoleEditor Role = "editor"
 	RoleViewer Role = "viewer"
+	// RoleListener is the role of keys that are bound to one listener and do nothing but its protocol calls. Nobody else has
+	// it: it is none of Roles.
+	RoleListener Role = "listener"
 )
 
-// Roles lists the roles from most to least.
+// Roles lists the roles that people and keys may have, from most to least.
 func Roles() []Role { return []Role{RoleAdmin, RoleEditor, RoleViewer} }
 
 // Valid says whether r is one of the roles.
@@ -31,6 +34,8 @@ type Principal struct {
 	Organisation bool
 	// DeploymentID is the one deployment that a deploy key acts on; "" = no such bound.
 	DeploymentID string
+	// ListenerID is the one listener that a key of RoleListener speaks for; "" = no such bound.
+	ListenerID string
 
 	// Address is where the request came from, as far as it can be trusted; RequestID names the request. Both are for audit
 	// entries and logs and give no rights.

@@ -12,10 +12,11 @@ type APIKey struct {
 	ID               string     `json:"id"`
 	Name             *string    `json:"name"`
 	Prefix           string     `json:"prefix"`
-	Role             string     `json:"role"`      // admin, editor or viewer
+	Role             string     `json:"role"`      // admin, editor, viewer or listener
 	TenantID         *string    `json:"tenant_id"` // nil = organisation-wide
 	OrganizationWide bool       `json:"organization_wide"`
 	DeploymentID     *string    `json:"deployment_id"` // the one deployment that a deploy key acts on
+	ListenerID       *string    `json:"listener_id"`   // the one listener that a key of role listener speaks for
 	CreatedAt        time.Time  `json:"created_at"`
 	CreatedBy        *string    `json:"created_by"`
 	ExpiresAt        *time.Time `json:"expires_at"`
@@ -36,6 +37,7 @@ type APIKeyCreate struct {
 	Role             string     `json:"role,omitempty"` // a deploy key is editor unless this says viewer
 	OrganizationWide bool       `json:"organization_wide,omitempty"`
 	DeploymentID     *string    `json:"deployment_id,omitempty"` // makes a deploy key
+	ListenerID       *string    `json:"listener_id,omitempty"`   // with role listener: the listener it is for
 	ExpiresAt        *time.Time `json:"expires_at,omitempty"`
 }
 

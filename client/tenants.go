@@ -22,6 +22,7 @@ type WhoAmI struct {
 	TenantName       *string  `json:"tenant_name"`
 	OrganizationWide bool     `json:"organization_wide"`
 	DeploymentID     *string  `json:"deployment_id"` // of a deploy key
+	ListenerID       *string  `json:"listener_id"`   // of the key of a listener
 	Permissions      []string `json:"permissions"`
 }
 

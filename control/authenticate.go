@@ -96,7 +96,7 @@ func (s *Service) keyHolder(ctx context.Context, key string) (holder, error) {
 		return holder{}, slipway.Errorf(slipway.CodeUnauthenticated, "the API key %s expired at %s; use another", k.Prefix, k.ExpiresAt.UTC().Format("2006-01-02T15:04:05Z"))
 	}
 	s.access.used(k.ID, now)
-	h := holder{who: slipway.Principal{ID: "key:" + k.Prefix, Role: k.Role, Organisation: k.Organisation(), DeploymentID: k.DeploymentID}, home: k.DefaultTenantID}
+	h := holder{who: slipway.Principal{ID: "key:" + k.Prefix, Role: k.Role, Organisation: k.Organisation(), DeploymentID: k.DeploymentID, ListenerID: k.ListenerID}, home: k.DefaultTenantID}
 	if !k.Organisation() {
 		h.tenants, h.own = []string{k.TenantID}, true
 	}

@@ -33,7 +33,9 @@ func (p permission) roles() []slipway.Role {
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleEditor, slipway.RoleViewer}
 	case mayCreate, mayUpdate:
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleEditor}
-	case mayDelete, mayListen, mayManageTenants, mayManageKeys, mayReadAudit:
+	case mayListen:
+		return []slipway.Role{slipway.RoleAdmin, slipway.RoleListener}
+	case mayDelete, mayManageTenants, mayManageKeys, mayReadAudit:
 		return []slipway.Role{slipway.RoleAdmin}
 	}
 	return nil
@@ -76,6 +78,8 @@ type Call struct {
 	Reach Reach
 	// DeploymentID is the deployment that a call of ReachDeployment is about.
 	DeploymentID string
+	// ListenerID is the listener that a call of ReachListener is about.
+	ListenerID string
 }
 
 // Reach says what an operation is about.
@@ -85,6 +89,7 @@ type Reach string
 const (
 	ReachTenant       Reach = ""             // things of one tenant
 	ReachDeployment   Reach = "deployment"   // one deployment
+	ReachListener     Reach = "listener"     // the protocol of one listener
 	ReachDeployments  Reach = "deployments"  // a list of deployments, of which a deploy key sees its own
 	ReachAccess       Reach = "access"       // who may do what in a tenant; also where deployments are not enabled
 	ReachOrganisation Reach = "organisation" // no tenant needs to be chosen; also where deployments are not enabled
@@ -94,6 +99,9 @@ const (
 func (s *Service) admitted(who slipway.Principal, call Call) error {
 	if s.cfg.DeploymentsOff && call.Reach != ReachAccess && call.Reach != ReachOrganisation {
 		return slipway.Errorf(slipway.CodeForbidden, "deployments are not enabled for this organisation; an operator enables them in the settings of slipway")
+	}
+	if who.ListenerID != "" {
+		return admittedListener(who, call)
 	}
 	if who.DeploymentID == "" {
 		return nil
@@ -106,7 +114,20 @@ func (s *Service) admitted(who slipway.Principal, call Call) error {
 			return nil
 		}
 		return slipway.Errorf(slipway.CodeNotFound, "Deployment ID %s not found.", call.DeploymentID)
-	case ReachTenant, ReachAccess:
+	case ReachTenant, ReachListener, ReachAccess:
 	}
 	return slipway.Errorf(slipway.CodeForbidden, "a deploy key acts on its one deployment only; use a key of the tenant for %s", call.Operation)
+}
+
+// admittedListener lets the key of a listener into the protocol of that listener, and into what shows who one is.
+func admittedListener(who slipway.Principal, call Call) error {
+	switch {
+	case call.Reach == ReachOrganisation:
+		return nil
+	case call.Reach != ReachListener:
+		return slipway.Errorf(slipway.CodeForbidden, "the key of a listener makes that listener's calls only; use a key of the tenant for %s", call.Operation)
+	case call.ListenerID != who.ListenerID:
+		return slipway.Errorf(slipway.CodeNotFound, "Listener ID %s not found.", call.ListenerID)
+	}
+	return nil
 }

@@ -125,9 +125,12 @@ func (s *Service) CreateKey(ctx context.Context, who slipway.Principal, in slipw
 	if err != nil {
 		return IssuedKey{}, err
 	}
-	record.Name, record.CreatedBy, record.DeploymentID, record.ExpiresAt = in.Name, who.ID, in.DeploymentID, in.ExpiresAt
+	record.Name, record.CreatedBy, record.DeploymentID, record.ListenerID, record.ExpiresAt = in.Name, who.ID, in.DeploymentID, in.ListenerID, in.ExpiresAt
 	err = s.changeAccess(ctx, func(tx slipway.Tx) error {
 		if err := deployKeyFits(tx, record); err != nil {
+			return err
+		}
+		if err := listenerKeyFits(tx, record); err != nil {
 			return err
 		}
 		return s.putKey(tx, who, "create_api_key", slipway.APIKey{}, record)
@@ -143,6 +146,19 @@ func deployKeyFits(tx slipway.Tx, k slipway.APIKey) error {
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
 		var problems slipway.Problems
 		problems.Add([]any{"body", "deployment_id"}, "there is no deployment %q in this tenant; give the id of one", k.DeploymentID)
+		return problems.Err()
+	}
+	return err
+}
+
+func listenerKeyFits(tx slipway.Tx, k slipway.APIKey) error {
+	if k.ListenerID == "" {
+		return nil
+	}
+	_, err := visibleListener(tx, k.TenantID, k.ListenerID)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		var problems slipway.Problems
+		problems.Add([]any{"body", "listener_id"}, "there is no listener %q in this tenant; give the id of one", k.ListenerID)
 		return problems.Err()
 	}
 	return err
@@ -169,7 +185,7 @@ func (s *Service) putKey(tx slipway.Tx, who slipway.Principal, operation string,
 
 // keyView is what the audit log compares of a key.
 func keyView(k slipway.APIKey) map[string]any {
-	view := map[string]any{"name": k.Name, "role": k.Role, "deployment_id": k.DeploymentID, "replaced_by": k.ReplacedBy}
+	view := map[string]any{"name": k.Name, "role": k.Role, "deployment_id": k.DeploymentID, "listener_id": k.ListenerID, "replaced_by": k.ReplacedBy}
 	for name, value := range view {
 		if fmt.Sprint(value) == "" {
 			delete(view, name)

@@ -35,10 +35,13 @@ type ListenerFeed struct {
 var _ slipway.Feed = (*ListenerFeed)(nil)
 
 // ListenerFeed lets a listener in; the call counts as its heartbeat. Its desired state holds secrets in clear, so only admins
-// of its tenant get here. CodeBadRequest: its version is newer than this service understands.
+// of its tenant and keys bound to it get here. CodeBadRequest: its version is newer than this service understands.
 func (s *Service) ListenerFeed(ctx context.Context, c Caller) (*ListenerFeed, error) {
 	if err := authorize(c.Principal, mayListen); err != nil {
 		return nil, err
+	}
+	if bound := c.Principal.ListenerID; bound != "" && bound != c.ListenerID {
+		return nil, slipway.Errorf(slipway.CodeNotFound, "Listener ID %s not found.", c.ListenerID)
 	}
 	if err := understood(c.Version); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func (a *api) authenticate(ctx huma.Context, next func(huma.Context)) {
 // otherwise.
 func callOf(ctx huma.Context) control.Call {
 	op := ctx.Operation()
-	call := control.Call{Operation: op.OperationID, DeploymentID: ctx.Param("deployment_id")}
+	call := control.Call{Operation: op.OperationID, DeploymentID: ctx.Param("deployment_id"), ListenerID: ctx.Param("listener_id")}
 	if call.DeploymentID == "" {
 		call.DeploymentID = ctx.Param("project_id")
 	}

@@ -26,6 +26,8 @@ type server struct {
 
 	deployKey   string // of the deployment that the matrix acts on
 	integration string // that the matrix is about
+
+	listenerKey, foreignListenerKey string // of the listener that the matrix is about, and of another
 }
 
 func newServer(t *testing.T) *server {

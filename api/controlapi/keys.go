@@ -19,10 +19,11 @@ type APIKey struct {
 	ID               string     `json:"id" required:"true" format:"uuid" doc:"id of the record"`
 	Name             *string    `json:"name" required:"true" doc:"what people call it"`
 	Prefix           string     `json:"prefix" required:"true" doc:"the visible beginning of the key"`
-	Role             string     `json:"role" required:"true" enum:"admin,editor,viewer" doc:"what it may do"`
+	Role             string     `json:"role" required:"true" enum:"admin,editor,viewer,listener" doc:"what it may do"`
 	TenantID         *string    `json:"tenant_id" required:"true" format:"uuid" doc:"the tenant it belongs to; null if it is organization-wide"`
 	OrganizationWide bool       `json:"organization_wide" required:"true" doc:"whether it is valid in every tenant, which X-Tenant-Id selects"`
 	DeploymentID     *string    `json:"deployment_id" required:"true" format:"uuid" doc:"the one deployment that a deploy key acts on"`
+	ListenerID       *string    `json:"listener_id" required:"true" format:"uuid" doc:"the one listener that a key of role listener speaks for"`
 	CreatedAt        time.Time  `json:"created_at" required:"true" doc:"when it was made"`
 	CreatedBy        *string    `json:"created_by" required:"true" doc:"who made it; null if the installation did"`
 	ExpiresAt        *time.Time `json:"expires_at" required:"true" doc:"when it ceases to be valid; null if never"`
@@ -46,9 +47,10 @@ type APIKeysList struct {
 // APIKeyCreateRequest is the body of POST /v2/api-keys.
 type APIKeyCreateRequest struct {
 	Name             *string    `json:"name" doc:"what people call it; up to 100 printable characters"`
-	Role             *string    `json:"role" enum:"admin,editor,viewer" doc:"what it may do; required but for deploy keys, which are editor unless this says viewer"`
+	Role             *string    `json:"role" enum:"admin,editor,viewer,listener" doc:"what it may do; required but for deploy keys, which are editor unless this says viewer"`
 	OrganizationWide *bool      `json:"organization_wide" doc:"valid in every tenant, which X-Tenant-Id selects; only organization-wide admins may ask for it"`
 	DeploymentID     *string    `json:"deployment_id" format:"uuid" doc:"make a deploy key, which reads and updates this one deployment and nothing else"`
+	ListenerID       *string    `json:"listener_id" format:"uuid" doc:"with role listener: make a key that makes the protocol calls of this one listener and nothing else"`
 	ExpiresAt        *time.Time `json:"expires_at" doc:"when it ceases to be valid; absent for never"`
 }
 
@@ -90,7 +92,7 @@ func (a *api) keys() {
 func apiKey(k slipway.APIKey) APIKey {
 	return APIKey{
 		ID: k.ID, Name: orNull(k.Name), Prefix: k.Prefix, Role: string(k.Role), TenantID: orNull(k.TenantID), OrganizationWide: k.Organisation(),
-		DeploymentID: orNull(k.DeploymentID), CreatedAt: k.CreatedAt.UTC(), CreatedBy: orNull(k.CreatedBy), ExpiresAt: timeOrNull(k.ExpiresAt),
+		DeploymentID: orNull(k.DeploymentID), ListenerID: orNull(k.ListenerID), CreatedAt: k.CreatedAt.UTC(), CreatedBy: orNull(k.CreatedBy), ExpiresAt: timeOrNull(k.ExpiresAt),
 		RevokedAt: timeOrNull(k.RevokedAt), LastUsedAt: timeOrNull(k.LastUsedAt), ReplacedBy: orNull(k.ReplacedBy),
 	}
 }
@@ -119,7 +121,7 @@ func (a *api) createKey(ctx context.Context, in *keyCreateInput) (*newKeyOutput,
 	b := in.Body
 	return a.answerKey(a.svc.CreateKey(ctx, authn.Principal(ctx), slipway.APIKeyCreate{
 		Name: value(b.Name), Role: slipway.Role(value(b.Role)), Organisation: value(b.OrganizationWide), DeploymentID: value(b.DeploymentID),
-		ExpiresAt: value(b.ExpiresAt),
+		ListenerID: value(b.ListenerID), ExpiresAt: value(b.ExpiresAt),
 	}))
 }
 

@@ -2,6 +2,7 @@ package controlapi_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -34,6 +35,12 @@ func (s *server) listener(compute, namespaces string) string {
 	s.t.Helper()
 	return s.want(201, "POST", "/v2/listeners", fmt.Sprintf(
 		`{"compute_type":"cluster","compute_id":%q,"compute_config":{"cluster_namespaces":%s}}`, compute, namespaces))["id"].(string)
+}
+
+// listenerKeyOf makes a key of a listener.
+func (s *server) listenerKeyOf(id string) string {
+	s.t.Helper()
+	return s.want(201, "POST", "/v2/api-keys", fmt.Sprintf(`{"role":"listener","listener_id":%q}`, id))["key"].(string)
 }
 
 func imageAt(name, config string) string {
@@ -257,5 +264,58 @@ func TestTheProtocolKnowsItsVersions(t *testing.T) {
 		if got := s.want(200, "GET", "/v2/listeners/"+id, "")["version"]; want == 200 && version != "" && got != version {
 			t.Errorf("version of the listener = %v, want %q", got, version)
 		}
+	}
+}
+
+func TestTheKeyOfAListener(t *testing.T) {
+	t.Parallel()
+	s := newImageServer(t)
+	id, unknown := s.listener("east", "null"), "01900000-0000-7000-8000-999999999999"
+	foreign := s.want(201, "POST", "/v2/tenants", `{"name":"foreign"}`)["id"].(string)
+	_, theirs := s.rawIn(foreign, s.Key, "POST", "/v2/listeners", `{"compute_type":"cluster","compute_id":"far","compute_config":{}}`)
+	var other struct{ ID string }
+	if err := json.Unmarshal(theirs, &other); err != nil || other.ID == "" {
+		t.Fatalf("listener of another tenant = %s, %v", theirs, err)
+	}
+	for name, c := range map[string]struct {
+		body, want string
+	}{
+		"no listener":                  {`{"role":"listener"}`, `"loc":["body","listener_id"]`},
+		"another role":                 {`{"role":"viewer","listener_id":"` + id + `"}`, `"loc":["body","listener_id"]`},
+		"no role":                      {`{"listener_id":"` + id + `"}`, `"loc":["body","role"]`},
+		"a deployment too":             {`{"role":"listener","listener_id":"` + id + `","deployment_id":"` + unknown + `"}`, `"loc":["body","deployment_id"]`},
+		"organisation-wide":            {`{"role":"listener","listener_id":"` + id + `","organization_wide":true}`, `leave organisation or listener_id out`},
+		"an unknown listener":          {`{"role":"listener","listener_id":"` + unknown + `"}`, `there is no listener`},
+		"a listener of another tenant": {`{"role":"listener","listener_id":"` + other.ID + `"}`, `there is no listener`},
+	} {
+		if got, text := s.raw(s.Key, "POST", "/v2/api-keys", c.body); got != 422 || !strings.Contains(string(text), c.want) {
+			t.Errorf("%s: %d %s, want 422 with %s", name, got, text, c.want)
+		}
+	}
+	made := s.want(201, "POST", "/v2/api-keys", `{"name":"cluster","role":"listener","listener_id":"`+id+`"}`)
+	key := made["key"].(string)
+	if _, who := s.callAs(key, "GET", "/v2/whoami", ""); who["listener_id"] != id || who["role"] != "listener" || fmt.Sprint(who["permissions"]) != "[listeners:listen]" {
+		t.Errorf("whoami = %v", who)
+	}
+	if list := s.want(200, "GET", "/v2/api-keys", "")["resources"].([]any); list[0].(map[string]any)["listener_id"] != id {
+		t.Errorf("keys = %v", list)
+	}
+	fresh := s.want(201, "POST", "/v2/api-keys/"+made["id"].(string)+"/rotate", "")
+	if fresh["listener_id"] != id || fresh["role"] != "listener" {
+		t.Errorf("rotated = %v", fresh)
+	}
+	state := "/v2/listeners/" + id + "/state?wait=0"
+	for k, want := range map[string]int{key: 401, fresh["key"].(string): 200} {
+		if got, _ := s.raw(k, "GET", state, ""); got != want {
+			t.Errorf("after the rotation: %d, want %d", got, want)
+		}
+	}
+	s.want(204, "DELETE", "/v2/api-keys/"+fresh["id"].(string), "")
+	if got, _ := s.raw(fresh["key"].(string), "GET", state, ""); got != 401 {
+		t.Errorf("revoked: %d, want 401", got)
+	}
+	entries := s.want(200, "GET", "/v2/audit-logs?operation=create_api_key", "")
+	if text := fmt.Sprint(entries); !strings.Contains(text, "listener_id") || !strings.Contains(text, id) {
+		t.Errorf("the audit log does not say which listener the key is for: %s", text)
 	}
 }

@@ -66,7 +66,8 @@ const (
 	write  = "200 for admin and editor"
 	remove = "200 for admin"
 	tenant = "200 for admin, whatever the deployment" // not for deploy keys
-	open   = "200 for everybody"                      // who is authenticated
+	listen = "200 for admin and the listener's own key"
+	open   = "200 for everybody" // who is authenticated
 	wide   = "200 for organisation-wide admins"
 )
 
@@ -117,10 +118,10 @@ var rights = map[string]struct{ need, body string }{
 	"get_listener":                          {read, ""},
 	"patch_listener":                        {remove, `{"version":"0.2.0"}`},
 	"delete_listener":                       {remove, ""},
-	"get_listener_state":                    {remove, ""},
-	"report_listener_status":                {remove, `{"deployment_id":"01900000-0000-7000-8000-999999999999","generation":1,"gone":true}`},
-	"append_listener_logs":                  {remove, `{"entries":[]}`},
-	"put_listener_metrics":                  {remove, `{"samples":[]}`},
+	"get_listener_state":                    {listen, ""},
+	"report_listener_status":                {listen, `{"deployment_id":"01900000-0000-7000-8000-999999999999","generation":1,"gone":true}`},
+	"append_listener_logs":                  {listen, `{"entries":[]}`},
+	"put_listener_metrics":                  {listen, `{"samples":[]}`},
 	"get_deployment_metrics":                {read, ""},
 	"list_githost_integrations":             {read, ""},
 	"get_githost_repositories":              {read, ""},
@@ -163,7 +164,7 @@ var aboutAll = map[string]bool{
 // callers of the matrix.
 var callers = []string{
 	"none", "bad key", "expired", "revoked", "viewer", "editor", "admin", "deploy key", "foreign deploy key", "org key without tenant",
-	"org key", "org viewer", "other tenant",
+	"org key", "org viewer", "other tenant", "listener key", "foreign listener key",
 }
 
 // wanted is what a caller of each kind must get, given what the operation needs.
@@ -202,6 +203,13 @@ func wanted(caller, need, op, path string) (low, high int) {
 			return 404, 404
 		}
 		return ok(need == open || op == "list_deployments")
+	case "listener key":
+		return ok(op == "get_who_am_i" || need == listen)
+	case "foreign listener key":
+		if need == listen {
+			return 404, 404
+		}
+		return ok(op == "get_who_am_i")
 	case "org key without tenant":
 		return ok(aboutAll[op])
 	case "org viewer":
@@ -270,10 +278,9 @@ func (s *server) world(method, path string) string {
 		ping := s.want(201, "POST", hook+"/ping", "")["id"].(string)
 		path = strings.NewReplacer("/v2/webhooks/{webhook_id}", hook, "{delivery_id}", ping).Replace(path)
 	}
-	if strings.Contains(path, "{listener_id}") {
-		l := s.want(201, "POST", "/v2/listeners", `{"compute_type":"cluster","compute_id":"east","compute_config":{"cluster_namespaces":null}}`)
-		path = strings.ReplaceAll(path, "{listener_id}", l["id"].(string))
-	}
+	east, west := s.listener("east", "null"), s.listener("west", "null")
+	s.listenerKey, s.foreignListenerKey = s.listenerKeyOf(east), s.listenerKeyOf(west)
+	path = strings.ReplaceAll(path, "{listener_id}", east)
 	switch {
 	case strings.Contains(path, "{integration_id}"):
 		s.integration = s.want(201, "POST", "/v2/integrations", createGitea)["id"].(string)
@@ -349,6 +356,10 @@ func (s *server) credentialOf(caller string) (key, tenantID string) {
 		d := s.want(201, "POST", "/v2/deployments", strings.Replace(createGit, `"git"`, `"foreign"`, 1))
 		key, _ := made(`{"deployment_id":"` + d["id"].(string) + `"}`)
 		return key, ""
+	case "listener key":
+		return s.listenerKey, ""
+	case "foreign listener key":
+		return s.foreignListenerKey, ""
 	case "org key without tenant":
 		return issue("", slipway.RoleAdmin), ""
 	case "org key":

@@ -129,10 +129,11 @@ type listenerMetricsInput struct {
 
 func (a *api) protocol() {
 	one := listenersPath + "/{listener_id}"
-	huma.Register(a.huma, operation("get_listener_state", http.MethodGet, one+"/state", "Fetch what should run on a listener's data plane", 400, 404), a.listenerState)
-	huma.Register(a.huma, operation("report_listener_status", http.MethodPost, one+"/reports", "Report what became of a revision or a deployment", 400, 404, 409), a.listenerReport)
-	huma.Register(a.huma, operation("append_listener_logs", http.MethodPost, one+"/logs", "Deliver log lines of running agent servers", 400, 404), a.listenerLogs)
-	huma.Register(a.huma, operation("put_listener_metrics", http.MethodPost, one+"/metrics", "Deliver what was measured of deployments", 400, 404), a.listenerMetrics)
+	listening := func(op huma.Operation) huma.Operation { return reaching(control.ReachListener, op) }
+	huma.Register(a.huma, listening(operation("get_listener_state", http.MethodGet, one+"/state", "Fetch what should run on a listener's data plane", 400, 404)), a.listenerState)
+	huma.Register(a.huma, listening(operation("report_listener_status", http.MethodPost, one+"/reports", "Report what became of a revision or a deployment", 400, 404, 409)), a.listenerReport)
+	huma.Register(a.huma, listening(operation("append_listener_logs", http.MethodPost, one+"/logs", "Deliver log lines of running agent servers", 400, 404)), a.listenerLogs)
+	huma.Register(a.huma, listening(operation("put_listener_metrics", http.MethodPost, one+"/metrics", "Deliver what was measured of deployments", 400, 404)), a.listenerMetrics)
 	huma.Register(a.huma, operation("get_deployment_metrics", http.MethodGet, deploymentsPath+"/{deployment_id}/metrics", "Read what was last measured of a deployment", 404), a.deploymentMetrics)
 }
 

@@ -40,11 +40,12 @@ type TenantPath struct {
 // WhoAmI is what the caller is.
 type WhoAmI struct {
 	Principal        string   `json:"principal" required:"true" doc:"the caller as audit entries name it"`
-	Role             string   `json:"role" required:"true" enum:"admin,editor,viewer" doc:"its role"`
+	Role             string   `json:"role" required:"true" enum:"admin,editor,viewer,listener" doc:"its role"`
 	TenantID         *string  `json:"tenant_id" required:"true" format:"uuid" doc:"the tenant it acts in; null if it chose none"`
 	TenantName       *string  `json:"tenant_name" required:"true" doc:"the name of that tenant"`
 	OrganizationWide bool     `json:"organization_wide" required:"true" doc:"whether it may choose any tenant with X-Tenant-Id"`
 	DeploymentID     *string  `json:"deployment_id" required:"true" format:"uuid" doc:"the one deployment that a deploy key acts on"`
+	ListenerID       *string  `json:"listener_id" required:"true" format:"uuid" doc:"the one listener that its key speaks for"`
 	Permissions      []string `json:"permissions" required:"true" nullable:"false" doc:"what it may do"`
 }
 
@@ -80,7 +81,7 @@ func (a *api) whoAmI(ctx context.Context, _ *struct{}) (*struct{ Body WhoAmI }, 
 	}
 	return &struct{ Body WhoAmI }{WhoAmI{
 		Principal: who.ID, Role: string(who.Role), TenantID: orNull(who.TenantID), TenantName: orNull(who.TenantName),
-		OrganizationWide: who.Organisation, DeploymentID: orNull(who.DeploymentID), Permissions: who.Permissions,
+		OrganizationWide: who.Organisation, DeploymentID: orNull(who.DeploymentID), ListenerID: orNull(who.ListenerID), Permissions: who.Permissions,
 	}}, nil
 }
 
