@@ -39,13 +39,14 @@ var house = []group{
 		name: "adapters",
 		rooms: []string{
 			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "webhook", "schedule",
-			"workers", "templates",
+			"oidc", "workers", "templates",
 		},
 		imports: []string{"ground"},
 		drivers: map[string][]string{
 			"store":     {"modernc.org/sqlite", "github.com/pressly/goose/v3", "github.com/jackc/pgx/v5"},
 			"image":     {"github.com/google/go-containerregistry"},
 			"runtime":   {"golang.org/x/sys"},
+			"oidc":      {"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4"},
 			"worker":    {"golang.org/x/sys"},
 			"bus":       {"golang.org/x/sys"},
 			"schedule":  {"github.com/netresearch/go-cron"},

@@ -55,6 +55,7 @@ type Identity struct {
 // of its issuer goes on counting while the issuer cannot be reached.
 type TokenVerifier interface {
 	// Verify fails with CodeUnauthenticated for a token that is not valid here, and with CodeUnavailable if that cannot be
-	// found out now. The error never holds the token.
+	// found out now. CodeForbidden, with the Subject, is for a genuine token that gives no role or no tenant here. The error never
+	// holds the token.
 	Verify(ctx context.Context, token string) (Identity, error)
 }

@@ -177,6 +177,9 @@ func (v verifier) Verify(_ context.Context, token string) (slipway.Identity, err
 		return slipway.Identity{}, slipway.Errorf(slipway.CodeUnavailable, "the identity provider cannot be reached")
 	}
 	id, ok := v[token]
+	if ok && id.Role == "" {
+		return slipway.Identity{Subject: id.Subject}, slipway.Errorf(slipway.CodeForbidden, "the token gives no role")
+	}
 	if !ok {
 		return id, slipway.Errorf(slipway.CodeUnauthenticated, "the token is not valid")
 	}
@@ -198,6 +201,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		"two":  {Subject: "bob", Role: slipway.RoleViewer, Tenants: []string{tenant.ID, w.Admin.TenantID}},
 		"gone": {Subject: "cyd", Role: slipway.RoleViewer, Tenants: []string{w.NextID()}},
 		"all":  {Subject: "dee", Role: slipway.RoleAdmin, Organisation: true},
+		"none": {Subject: "fay"},
 	})
 	proxy := func(role slipway.Role) *control.ProxyUser { return &control.ProxyUser{Name: "eve", Role: role} }
 	for name, c := range map[string]struct {
@@ -212,6 +216,7 @@ func TestWhoIsLetIn(t *testing.T) {
 		"token of two, one chosen":    {control.Credential{Bearer: "two", TenantID: tenant.ID}, "", "user:bob", tenant.ID, ""},
 		"token of a tenant not here":  {control.Credential{Bearer: "gone"}, slipway.CodeForbidden, "user:cyd", "", ""},
 		"token of the organisation":   {control.Credential{Bearer: "all"}, slipway.CodeForbidden, "user:dee", "", "requires workspace specification"},
+		"token of no role":            {control.Credential{Bearer: "none", TenantID: tenant.ID}, slipway.CodeForbidden, "user:fay", "", "no role"},
 		"token not valid":             {control.Credential{Bearer: "x.y.z"}, slipway.CodeUnauthenticated, "", "", ""},
 		"issuer down":                 {control.Credential{Bearer: "down"}, slipway.CodeUnavailable, "", "", ""},
 		"header alone":                {control.Credential{TenantID: tenant.ID}, slipway.CodeUnauthenticated, "", "", ""},

@@ -41,7 +41,7 @@ type holder struct {
 func (s *Service) Admit(ctx context.Context, c Credential, call Call) (slipway.Principal, error) {
 	h, err := s.identify(ctx, c)
 	if err != nil {
-		return slipway.Principal{Address: c.Address, RequestID: c.RequestID}, err
+		return slipway.Principal{ID: h.who.ID, Address: c.Address, RequestID: c.RequestID}, err
 	}
 	who := h.who
 	who.Address, who.RequestID = c.Address, c.RequestID
@@ -105,6 +105,9 @@ func (s *Service) keyHolder(ctx context.Context, key string) (holder, error) {
 
 func (s *Service) tokenHolder(ctx context.Context, token string) (holder, error) {
 	identity, err := s.tokens.Verify(ctx, token)
+	if slipway.ErrorCode(err) == slipway.CodeForbidden {
+		return holder{who: slipway.Principal{ID: "user:" + identity.Subject}}, err
+	}
 	if err != nil {
 		return holder{}, err
 	}
