@@ -69,7 +69,7 @@ var house = []group{
 	},
 	{
 		name: "roof", rooms: []string{"cmd"}, imports: []string{"ground", "first floor", "adapters", "edges", "client", "cli"},
-		drivers: map[string][]string{"*": {"github.com/spf13/cobra", "github.com/google/uuid", "golang.org/x/sync", "golang.org/x/sys"}},
+		drivers: map[string][]string{"*": {"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/uuid", "golang.org/x/sync", "golang.org/x/sys"}},
 	},
 	{
 		name: "garden", rooms: []string{"e2e", "robust", "bench"},

@@ -91,13 +91,17 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 	if err := p.openRegistry(where, s); err != nil {
 		return err
 	}
+	tokens, err := s.oidc.verifier(p.log)
+	if err != nil {
+		return err
+	}
 	p.control = control.New(s.access.apply(control.Config{
 		BaseURL: s.base(p.url), Sources: sources, ListenerPatience: s.remote.patience, Templates: templates.All(),
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
 		PlainHosts: s.allowHTTPGit, Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
 	}), control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
-		Hosts: githost.New(now), Webhooks: s.remote.sender(),
+		Hosts: githost.New(now), Webhooks: s.remote.sender(), Verifier: tokens,
 	})
 	return nil
 }

@@ -29,11 +29,6 @@ func (s remoteSettings) check() error {
 	return nil
 }
 
-// args are the flags that make the same settings.
-func (s remoteSettings) args() []string {
-	return []string{"--listener-offline-after", s.patience.String(), fmt.Sprintf("--webhooks-public-only=%t", s.publicOnly)}
-}
-
 func (s remoteSettings) sender() slipway.WebhookSender {
 	return webhook.New(webhook.Config{Clock: now, ForbidPrivate: s.publicOnly})
 }

@@ -32,10 +32,12 @@ type upSettings struct {
 	builds          int
 	keep            keepSettings
 	access          accessSettings
+	oidc            oidcSettings
 	remote          remoteSettings
 	databaseURL     string // "" = SQLite in the data directory
 	databaseFile    string
 	failAt          failpoint
+	args            []string // the settings as a command line, for the platform that --detach starts
 }
 
 const (
@@ -53,6 +55,11 @@ func upCommand() *cobra.Command {
 			"deployment's agent server in a process of its own. Ctrl-C stops all of them; SIGTERM stops the platform alone,\n" +
 			"and the next `slipway up` adopts the agent servers that still run.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			given := settingsOf(cmd, os.Getenv, "detach")
+			if err := given.read(); err != nil {
+				return err
+			}
+			s.args = given.args("data-dir", "listen", "no-example", "database-url", "database-url-file")
 			dir, err := cli.DataDir(cmd.Flag("data-dir").Value.String(), os.Getenv)
 			if err != nil {
 				return err
@@ -79,13 +86,15 @@ func upCommand() *cobra.Command {
 	flags.StringVar(&s.databaseURL, "database-url", "", "PostgreSQL (14 or newer) for all records, such as postgres://user:password@host:5432/database; also "+databaseURLEnv+"; without it, SQLite files in the data directory")
 	flags.StringVar(&s.databaseFile, "database-url-file", "", "file that holds the --database-url, so that no process list shows the password; also "+databaseFileEnv)
 	flags.BoolVar(&s.noExample, "no-example", false, "do not deploy the example")
-	flags.BoolVar(&s.detach, "detach", false, "go on in the background; `slipway down` stops it")
+	flags.BoolVar(&s.detach, "detach", false, "go on in the background; 'slipway down' stops it")
 	flags.StringArrayVar(&s.allowFileRepos, "allow-file-repos", nil, "allow file:// git repositories below this directory (repeatable)")
 	flags.StringArrayVar(&s.allowHTTPGit, "allow-http-git", nil, "allow the git host HOST:PORT to be spoken to without TLS (repeatable)")
 	flags.StringSliceVar(&s.sources, "sources", defaultSources(), "sources that deployments may have; internal_container opens a registry to push images to")
-	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of `docker login` (repeatable)")
+	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of 'docker login' (repeatable)")
 	s.keep.flags(cmd)
 	s.access.flags(cmd)
+	s.oidc.flags(cmd)
+	flags.String("config", "", "YAML or JSON file with a member for each of these settings; the command line goes before the environment, that before the file (also SLIPWAY_CONFIG)")
 	s.remote.flags(cmd)
 	flags.IntVar(&s.builds, "builds", 2, "builds at the same time (1 to 64)")
 	return cmd
@@ -103,6 +112,9 @@ func (s upSettings) check() error {
 		return err
 	}
 	if err := s.access.check(); err != nil {
+		return err
+	}
+	if _, err := s.oidc.config(); err != nil {
 		return err
 	}
 	if err := s.remote.check(); err != nil {
@@ -269,22 +281,7 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 		return nil, fmt.Errorf("cannot open the log: %w", err)
 	}
 	defer log.Close()
-	args := []string{"up", "--data-dir", s.dataDir, "--listen", s.listen, "--no-example", "--builds", fmt.Sprint(s.builds)}
-	args = append(append(args, s.keep.args()...), s.access.args()...)
-	args = append(args, s.remote.args()...)
-	if s.publicURL != "" {
-		args = append(args, "--public-url", s.publicURL)
-	}
-	for _, dir := range s.allowFileRepos {
-		args = append(args, "--allow-file-repos", dir)
-	}
-	for _, host := range s.allowHTTPGit {
-		args = append(args, "--allow-http-git", host)
-	}
-	args = append(args, "--sources", strings.Join(s.sources, ","))
-	for _, host := range s.allowRegistries {
-		args = append(args, "--allow-registry", host)
-	}
+	args := append([]string{"up", "--data-dir", s.dataDir, "--listen", s.listen, "--no-example"}, s.args...)
 	cmd := exec.Command(self, args...) // it outlives this process
 	if s.databaseURL != "" {           // not among the arguments, which every user of the machine can list
 		cmd.Env = append(os.Environ(), databaseURLEnv+"="+s.databaseURL)

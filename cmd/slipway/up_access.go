@@ -97,15 +97,3 @@ func (a *accessSettings) apply(cfg control.Config) control.Config {
 	cfg.AuditRetention = time.Duration(a.auditDays) * 24 * time.Hour
 	return cfg
 }
-
-// args are the settings as a command line, for the platform that --detach starts.
-func (a *accessSettings) args() []string {
-	args := []string{"--audit-retention-days", fmt.Sprint(a.auditDays), fmt.Sprintf("--disable-deployments=%t", a.deploymentsOff)}
-	for _, proxy := range a.proxies {
-		args = append(args, "--trusted-proxy", proxy)
-	}
-	for _, role := range a.secretReaders {
-		args = append(args, "--secret-readers", role)
-	}
-	return append(args, "--proxy-role-header", a.proxyRole, "--proxy-user-header", a.proxyUser)
-}

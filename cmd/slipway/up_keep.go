@@ -46,11 +46,3 @@ func (k *keepSettings) check() error {
 	}
 	return nil
 }
-
-// args are the settings as a command line, for the platform that --detach starts.
-func (k *keepSettings) args() []string {
-	return []string{
-		"--delete-grace", k.deletion.Grace.String(), "--delete-retention", k.deletion.Retention.String(),
-		"--log-retention", k.logRetention.String(), "--log-limit", fmt.Sprint(k.logMegabytes),
-	}
-}
