@@ -30,9 +30,11 @@ type group struct {
 }
 
 var house = []group{
-	{name: "ground", rooms: []string{".", "agent", "beacon", "graphconfig", "plan"}, imports: []string{"ground"}},
+	{name: "ground", rooms: []string{".", "agent", "beacon", "plan"}, imports: []string{"ground"}},
+	// The grammar of the configuration file: ground that the command line may use too, which knows the service only by its API.
+	{name: "grammar", rooms: []string{"graphconfig"}, imports: []string{"ground"}},
 	{
-		name: "first floor", rooms: []string{"control", "builder", "listener", "engine", "intake"}, imports: []string{"ground"},
+		name: "first floor", rooms: []string{"control", "builder", "listener", "engine", "intake"}, imports: []string{"ground", "grammar"},
 		drivers: map[string][]string{"*": {"golang.org/x/sync"}},
 	},
 	{
@@ -41,7 +43,7 @@ var house = []group{
 			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "webhook", "schedule",
 			"oidc", "workers", "templates",
 		},
-		imports: []string{"ground"},
+		imports: []string{"ground", "grammar"},
 		drivers: map[string][]string{
 			"store":     {"modernc.org/sqlite", "github.com/pressly/goose/v3", "github.com/jackc/pgx/v5"},
 			"image":     {"github.com/google/go-containerregistry"},
@@ -62,18 +64,18 @@ var house = []group{
 	},
 	{name: "client", rooms: []string{"client"}},
 	{
-		name: "cli", rooms: []string{"cli"}, imports: []string{"client"},
+		name: "cli", rooms: []string{"cli"}, imports: []string{"client", "grammar"},
 		drivers: map[string][]string{"*": {
-			"github.com/spf13/cobra", "github.com/charmbracelet/lipgloss", "golang.org/x/term", "github.com/sabhiram/go-gitignore",
+			"github.com/spf13/cobra", "github.com/charmbracelet/lipgloss", "golang.org/x/term",
 		}},
 	},
 	{
-		name: "roof", rooms: []string{"cmd"}, imports: []string{"ground", "first floor", "adapters", "edges", "client", "cli"},
+		name: "roof", rooms: []string{"cmd"}, imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "cli"},
 		drivers: map[string][]string{"*": {"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/uuid", "golang.org/x/sync", "golang.org/x/sys"}},
 	},
 	{
 		name: "garden", rooms: []string{"e2e", "robust", "bench"},
-		imports: []string{"ground", "first floor", "adapters", "edges", "client", "cli", "roof"},
+		imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "cli", "roof"},
 		drivers: map[string][]string{"*": {"github.com/rogpeppe/go-internal", "golang.org/x/sys", "github.com/google/uuid"}},
 	},
 }
@@ -288,7 +290,7 @@ func constant(e ast.Expr) bool {
 func TestGroundHasNoClockAndNoChance(t *testing.T) {
 	t.Parallel()
 	for _, p := range packages(t) {
-		if g, _ := groupOf(room(p.ImportPath)); g.name != "ground" {
+		if g, _ := groupOf(room(p.ImportPath)); g.name != "ground" && g.name != "grammar" {
 			continue
 		}
 		for _, banned := range []string{"math/rand", "math/rand/v2", "crypto/rand", "net/http", "os", "os/exec", "database/sql"} {

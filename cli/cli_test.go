@@ -250,8 +250,8 @@ func TestMistakesAreExplained(t *testing.T) {
 	c, dir := newControl(t), t.TempDir()
 	write(t, dir, map[string]string{
 		"broken/agentgraph.json": "{\n  \"graphs\": oops\n}", "empty/x": "",
-		"dep/agentgraph.json":     `{"dependencies":["./gone"],"graphs":{}}`,
-		"ignored/agentgraph.json": `{"graphs":{}}`, "ignored/.gitignore": "*.json\n",
+		"dep/agentgraph.json":     `{"dependencies":["./gone"],"graphs":{"a":"./gone/a.py:g"}}`,
+		"ignored/agentgraph.json": `{"graphs":{"a":"./a.mjs:g"}}`, "ignored/.gitignore": "*.json\n",
 	})
 	for _, test := range []struct {
 		args []string
@@ -259,7 +259,7 @@ func TestMistakesAreExplained(t *testing.T) {
 	}{
 		{[]string{"deploy", filepath.Join(dir, "broken")}, "line 2, column 13"},
 		{[]string{"deploy", filepath.Join(dir, "empty")}, "holds no agentgraph.json or langgraph.json"},
-		{[]string{"deploy", filepath.Join(dir, "dep")}, `"./gone", which is not a directory`},
+		{[]string{"deploy", filepath.Join(dir, "dep")}, `"gone", which is not a directory`},
 		{[]string{"deploy", filepath.Join(dir, "ignored")}, "is left out by .gitignore"},
 		{[]string{"deploy", filepath.Join(dir, "gone")}, "is not a directory"},
 		{[]string{"deploy", dir, "--ref", "main"}, "--ref goes with --repo"},

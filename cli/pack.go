@@ -3,7 +3,6 @@ package cli
 import (
 	"archive/tar"
 	"compress/gzip"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,7 +12,7 @@ import (
 	"sort"
 	"strings"
 
-	ignore "github.com/sabhiram/go-gitignore"
+	"github.com/slipway-dev/slipway/graphconfig"
 )
 
 // maxArchive is the largest source tarball the control service takes, warnArchive where uploads get slow (control-plane
@@ -22,9 +21,6 @@ const (
 	maxArchive  = 209715200
 	warnArchive = 50 << 20
 )
-
-// alwaysOut are directories that never go into an archive (control-plane reference 7, ignore rules).
-var alwaysOut = []string{"__pycache__/", ".git/", ".venv/", "venv/", "node_modules/", ".tox/", ".mypy_cache/"}
 
 // archive is a packed directory, ready to be uploaded.
 type archive struct {
@@ -67,7 +63,7 @@ func findConfig(dir, given string) (string, error) {
 // pack writes the configuration's directory and every local dependency into a gzipped tarball rooted at their common
 // ancestor (control-plane reference 5, 7).
 func pack(config string, p *progress) (*archive, error) {
-	roots, err := packRoots(config)
+	roots, ignores, err := packRoots(config)
 	if err != nil {
 		return nil, err
 	}
@@ -81,49 +77,33 @@ func pack(config string, p *progress) (*archive, error) {
 		return nil, fmt.Errorf("cannot make a temporary file for the archive: %w", err)
 	}
 	a := &archive{file: file, config: filepath.ToSlash(inside)}
-	if err := a.write(top, roots, p); err != nil {
+	if err := a.write(top, roots, ignores, p); err != nil {
 		a.close()
 		return nil, err
 	}
 	return a, nil
 }
 
-// packRoots lists the directories an application consists of.
-func packRoots(config string) ([]string, error) {
+// packRoots lists the directories an application consists of, and the names of their ignore files.
+func packRoots(config string) (roots, ignores []string, err error) {
 	raw, err := os.ReadFile(config)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var c struct {
-		Dependencies []string `json:"dependencies"`
+	c, err := graphconfig.Parse(raw)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s is not a valid graph configuration: %w", filepath.Base(config), err)
 	}
-	if err := json.Unmarshal(raw, &c); err != nil {
-		return nil, fmt.Errorf("%s is not a valid graph configuration: %s", filepath.Base(config), jsonMistake(raw, err))
-	}
-	dir := filepath.Dir(config)
-	roots := []string{dir}
-	for _, d := range c.Dependencies {
-		if !strings.HasPrefix(d, ".") {
-			continue
+	for _, dep := range c.Local() {
+		if info, err := os.Stat(filepath.Join(filepath.Dir(config), filepath.FromSlash(dep))); err != nil || !info.IsDir() {
+			return nil, nil, fmt.Errorf("dependencies of %s names %q, which is not a directory; correct it or remove it", filepath.Base(config), dep)
 		}
-		path := filepath.Join(dir, d)
-		if info, err := os.Stat(path); err != nil || !info.IsDir() {
-			return nil, fmt.Errorf("dependencies of %s names %q, which is not a directory; correct it or remove it", filepath.Base(config), d)
-		}
-		roots = append(roots, path)
 	}
-	return roots, nil
-}
-
-// jsonMistake says where a JSON document is broken.
-func jsonMistake(raw []byte, err error) string {
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) {
-		return err.Error()
+	ignores = []string{".dockerignore", ".gitignore"}
+	if c.UVRoot() != "" {
+		ignores = ignores[:1]
 	}
-	before := string(raw[:min(int(syntax.Offset), len(raw))])
-	line := strings.Count(before, "\n") + 1
-	return fmt.Sprintf("line %d, column %d: %s", line, len(before)-strings.LastIndex(before, "\n")-1, syntax.Error())
+	return applicationDirs(filepath.Dir(config), c), ignores, nil
 }
 
 func commonAncestor(dirs []string) string {
@@ -136,13 +116,13 @@ func commonAncestor(dirs []string) string {
 	return top
 }
 
-func (a *archive) write(top string, roots []string, p *progress) error {
+func (a *archive) write(top string, roots, ignores []string, p *progress) error {
 	bounded := &boundedWriter{w: a.file, left: maxArchive}
 	zipped := gzip.NewWriter(bounded)
 	w := &packer{tar: tar.NewWriter(zipped), top: top, done: map[string]bool{}, progress: p}
 	sort.Strings(roots)
 	for _, root := range roots {
-		if err := w.root(root); err != nil {
+		if err := w.root(root, ignores); err != nil {
 			return err
 		}
 	}
@@ -169,43 +149,24 @@ type packer struct {
 }
 
 // root adds one directory under its own ignore rules.
-func (w *packer) root(root string) error {
-	rules := ignoreRules(root)
+func (w *packer) root(root string, ignores []string) error {
+	rules := graphconfig.ReadIgnore(os.DirFS(root), ignores...)
 	return filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
 			return fmt.Errorf("cannot read %s: %w", path, err)
 		}
 		rel, _ := filepath.Rel(root, path)
-		if rel != "." && rules.MatchesPath(withSlash(rel, entry.IsDir())) {
-			if entry.IsDir() {
-				return filepath.SkipDir
-			}
+		rel = filepath.ToSlash(rel)
+		switch {
+		case rel == ".":
 			return nil
-		}
-		if entry.IsDir() {
+		case entry.IsDir() && rules.Prune(rel):
+			return filepath.SkipDir
+		case entry.IsDir() || rules.Match(rel, false):
 			return nil
 		}
 		return w.file(path)
 	})
-}
-
-func withSlash(rel string, dir bool) string {
-	rel = filepath.ToSlash(rel)
-	if dir {
-		return rel + "/"
-	}
-	return rel
-}
-
-// ignoreRules are those always in force, then .dockerignore, then .gitignore, each only at the root.
-func ignoreRules(root string) *ignore.GitIgnore {
-	lines := append([]string{}, alwaysOut...)
-	for _, name := range []string{".dockerignore", ".gitignore"} {
-		if raw, err := os.ReadFile(filepath.Join(root, name)); err == nil {
-			lines = append(lines, strings.Split(string(raw), "\n")...)
-		}
-	}
-	return ignore.CompileIgnoreLines(lines...)
 }
 
 // file adds one regular file; links are followed if they lead to a regular file, and anything else is left out.

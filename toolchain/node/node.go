@@ -68,7 +68,7 @@ func (t *Toolchain) Clean() { command.Reap(t.cfg.Root) }
 // Prepare implements slipway.Toolchain.
 func (t *Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(string)) (slipway.Prepared, error) {
 	var out slipway.Prepared
-	found, err := t.interpreter(ctx, p.NodeVersion)
+	found, err := t.interpreter(ctx, p, log)
 	if err != nil {
 		return out, err
 	}

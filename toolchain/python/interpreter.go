@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/toolchain/command"
 )
 
 // oldest is the first supported minor version of Python 3.
@@ -30,16 +31,43 @@ func (i interpreter) minor() string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
-// interpreter finds a Python of the wanted version, any supported one for "". What was found once is used again while it
-// stays as it was.
-func (t *Toolchain) interpreter(ctx context.Context, version string) (interpreter, error) {
+// interpreter finds a Python of the wanted version, any supported one for "": on this machine, else one that uv brings.
+// What was found once is used again while it stays as it was.
+func (t *Toolchain) interpreter(ctx context.Context, p slipway.Project, log func(string)) (interpreter, error) {
+	version := p.PythonVersion
+	if found, ok := t.remembered(version); ok {
+		return found, nil
+	}
+	found, ok := installed(ctx, version)
+	if !ok && version != "" {
+		var err error
+		if found, err = t.download(ctx, p, log); err != nil {
+			return found, missing(ctx, version, "; nor can uv bring it: "+err.Error())
+		}
+		ok = true
+	}
+	if !ok {
+		return found, missing(ctx, "3.11", "")
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if known, ok := t.known[version]; ok {
-		if info, err := os.Stat(known.path); err == nil && info.ModTime().Equal(known.modTime) {
-			return known, nil
-		}
+	t.known[version] = found
+	return found, nil
+}
+
+func (t *Toolchain) remembered(version string) (interpreter, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	known, ok := t.known[version]
+	if !ok {
+		return known, false
 	}
+	info, err := os.Stat(known.path)
+	return known, err == nil && info.ModTime().Equal(known.modTime)
+}
+
+// installed looks for a Python on this machine.
+func installed(ctx context.Context, version string) (interpreter, bool) {
 	wanted := []string{version}
 	if version == "" {
 		wanted = []string{"3.11", "3.12", "3.13", "3.14"}
@@ -47,19 +75,54 @@ func (t *Toolchain) interpreter(ctx context.Context, version string) (interprete
 	for _, v := range wanted {
 		for _, at := range candidates(v) {
 			if found, ok := probe(ctx, at); ok && found.minor() == v {
-				t.known[version] = found
-				return found, nil
+				return found, true
 			}
 		}
 	}
-	if version == "" {
-		version = "3.11"
+	return interpreter{}, false
+}
+
+func missing(ctx context.Context, version, also string) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	have := available(ctx)
 	if have == "" {
 		have = "none"
 	}
-	return interpreter{}, slipway.Errorf(slipway.CodeInvalid, "Python %s is not installed on this machine, which has %s: set python_version in the graph configuration to one of these, or install it", version, have)
+	return slipway.Errorf(slipway.CodeInvalid, "Python %s is not installed on this machine, which has %s: set python_version in the graph configuration to one of these, or install it%s", version, have, also)
+}
+
+// downloadTimeout bounds how long uv may take to bring a Python.
+const downloadTimeout = 3 * time.Minute
+
+// download lets uv install a Python among the platform's tools.
+func (t *Toolchain) download(ctx context.Context, p slipway.Project, log func(string)) (interpreter, error) {
+	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
+	defer cancel()
+	helper, _ := installed(ctx, "")
+	b := build{Toolchain: t, Project: slipway.Project{Bundle: p.Bundle}, log: log, base: helper}
+	uv, err := b.findUV(ctx)
+	if err != nil {
+		return interpreter{}, err
+	}
+	dir, err := command.Layer(t.cfg.Tools, "python-"+p.PythonVersion, func(dir string) error {
+		return command.Run(ctx, command.Command{
+			Dir: dir, Home: b.home(), Root: t.cfg.Root, Env: []string{"UV_CACHE_DIR=" + filepath.Join(t.cfg.Cache, "uv"), "UV_HTTP_RETRIES=1"},
+			Args: []string{uv, "python", "install", "--no-bin", "--no-config", "--install-dir", dir, p.PythonVersion},
+			Show: "uv python install " + p.PythonVersion, Rename: b.names(dir),
+		}, log)
+	})
+	if err != nil {
+		return interpreter{}, err
+	}
+	all, _ := filepath.Glob(filepath.Join(dir, "cpython-"+p.PythonVersion+".*", "bin", "python"+p.PythonVersion))
+	for _, at := range all {
+		if found, ok := probe(ctx, at); ok && found.minor() == p.PythonVersion {
+			return found, nil
+		}
+	}
+	return interpreter{}, slipway.Errorf(slipway.CodeInvalid, "what uv installed is no Python %s", p.PythonVersion)
 }
 
 // candidates lists where a version may be: in PATH, and where version managers keep theirs.

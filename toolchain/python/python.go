@@ -50,7 +50,7 @@ func (t *Toolchain) Clean() { command.Reap(t.cfg.Root) }
 
 // Prepare implements slipway.Toolchain.
 func (t *Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(string)) (slipway.Prepared, error) {
-	base, err := t.interpreter(ctx, p.PythonVersion)
+	base, err := t.interpreter(ctx, p, log)
 	if err != nil {
 		return slipway.Prepared{}, err
 	}
