@@ -1,13 +1,10 @@
 package python
 
 import (
-	"bufio"
 	"context"
 	"os"
 	"path"
 	"path/filepath"
-	"regexp"
-	"strings"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/toolchain/command"
@@ -46,62 +43,57 @@ func (b build) workspaceInputs(parts []string) (inputs, error) {
 	return inputs{key: command.Key(parts...)}, nil
 }
 
-// exportWorkspace writes the locked requirements of the target package, its members editable, and returns the arguments
-// that install them.
+// exportWorkspace writes the locked requirements of the target package without those of the workspace, then it and the
+// members it needs as editable ones, and returns the arguments that install them.
 func (b build) exportWorkspace(ctx context.Context, i installer, source string) ([]string, error) {
 	root := filepath.Join(source, filepath.FromSlash(b.workspaceRoot()))
-	from, args := root, []string{i.uv, "export", "--frozen", "--no-dev", "--quiet", "--python", b.base.path, "--output-file", filepath.Join(source, "slipway-requirements.txt")}
-	if b.Workspace.Package != "" {
-		args = append(args, "--package", b.Workspace.Package)
-	} else {
-		from = projectAround(filepath.Join(source, filepath.FromSlash(b.Dir)), root)
-		if from == "" {
-			return nil, slipway.Errorf(slipway.CodeInvalid, "the graph configuration lies in no package of the uv workspace: name the package with source.package")
-		}
-	}
-	if err := b.run(ctx, from, args...); err != nil {
+	target, members, err := b.members(root)
+	if err != nil {
 		return nil, err
 	}
-	return b.absolute(source, root)
+	file := filepath.Join(source, "slipway-requirements.txt")
+	err = b.run(ctx, root, i.uv, "export", "--frozen", "--no-dev", "--no-emit-workspace", "--quiet", "--python", b.base.path, "--package", target.name, "--output-file", file)
+	if err != nil {
+		return nil, err
+	}
+	args := []string{"--no-deps", "-r", "slipway-requirements.txt"}
+	for _, m := range members {
+		args = append(args, "-e", "./"+path.Join(b.workspaceRoot(), m.dir))
+	}
+	return args, nil
 }
 
-var editable = regexp.MustCompile(`^-e (\S+)`)
-
-// absolute makes the members' directories, which uv writes relative to the workspace, relative to the source, and checks
-// that they and the graphs' files are where they may be.
-func (b build) absolute(source, root string) ([]string, error) {
-	file := filepath.Join(source, "slipway-requirements.txt")
-	raw, err := os.ReadFile(file)
+// members chooses the package to deploy and those it needs, and checks that the graphs lie in one of them.
+func (b build) members(root string) (target member, all []member, err error) {
+	w, err := readWorkspace(root)
 	if err != nil {
-		return nil, wrap(err)
+		return target, nil, err
 	}
-	var out strings.Builder
-	var members []string
-	for lines := bufio.NewScanner(strings.NewReader(string(raw))); lines.Scan(); {
-		line := lines.Text()
-		if found := editable.FindStringSubmatch(line); found != nil {
-			rel, err := filepath.Rel(source, filepath.Join(root, found[1]))
-			if err != nil || !filepath.IsLocal(rel) {
-				return nil, slipway.Errorf(slipway.CodeInvalid, "the uv workspace has the member %q, which lies outside of the source: move it inside", found[1])
-			}
-			members = append(members, rel)
-			line = "-e ./" + rel
-		}
-		out.WriteString(line + "\n")
+	if target, err = w.choose(b.Workspace.Package, filepath.ToSlash(relative(b.workspaceRoot(), b.Dir))); err != nil {
+		return target, nil, err
+	}
+	if all, err = w.closure(target); err != nil {
+		return target, nil, err
+	}
+	var dirs []string
+	for _, m := range all {
+		dirs = append(dirs, filepath.FromSlash(path.Join(b.workspaceRoot(), m.dir)))
 	}
 	for _, graph := range b.PythonFiles {
-		if !within(members, filepath.Join(filepath.FromSlash(b.Dir), filepath.FromSlash(graph))) {
-			return nil, slipway.Errorf(slipway.CodeInvalid, "the file %q lies in no package that %s of the uv workspace needs: move it, or correct source.package", graph, b.target())
+		if !within(dirs, filepath.Join(filepath.FromSlash(b.Dir), filepath.FromSlash(graph))) {
+			return target, nil, slipway.Errorf(slipway.CodeInvalid, "the file %q lies in no package that %s of the uv workspace needs: move it, or correct source.package", graph, target.name)
 		}
 	}
-	return []string{"--no-deps", "-r", "slipway-requirements.txt"}, wrap(os.WriteFile(file, []byte(out.String()), 0o644))
+	return target, all, nil
 }
 
-func (b build) target() string {
-	if b.Workspace.Package == "" {
-		return "this package"
+// relative leads from one directory of the source to another.
+func relative(from, to string) string {
+	rel, err := filepath.Rel(filepath.FromSlash(from), filepath.FromSlash(to))
+	if err != nil {
+		return to
 	}
-	return b.Workspace.Package
+	return rel
 }
 
 func within(dirs []string, file string) bool {
@@ -111,18 +103,4 @@ func within(dirs []string, file string) bool {
 		}
 	}
 	return false
-}
-
-// projectAround is the nearest directory from dir up to root that holds a project.
-func projectAround(dir, root string) string {
-	for {
-		raw, err := os.ReadFile(filepath.Join(dir, "pyproject.toml"))
-		if err == nil && strings.Contains(string(raw), "[project]") {
-			return dir
-		}
-		if dir == root || len(dir) <= len(root) {
-			return ""
-		}
-		dir = filepath.Dir(dir)
-	}
 }
