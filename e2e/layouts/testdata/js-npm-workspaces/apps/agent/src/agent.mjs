@@ -1,0 +1,10 @@
+import { name } from "names";
+import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({ text: Annotation(), answer: Annotation() });
+
+export const graph = new StateGraph(State)
+  .addNode("reply", ({ text }) => ({ answer: `${name} ${text}` }))
+  .addEdge(START, "reply")
+  .addEdge("reply", END)
+  .compile();

@@ -1,0 +1,17 @@
+from helpers.two import TWO
+from names import NAME
+from typing import TypedDict
+
+from langgraph.graph import END, START, StateGraph
+
+
+class State(TypedDict, total=False):
+    text: str
+    answer: str
+
+
+def reply(state: State) -> State:
+    return {"answer": NAME + TWO + " " + state["text"]}
+
+
+graph = StateGraph(State).add_node("reply", reply).add_edge(START, "reply").add_edge("reply", END).compile()

@@ -1,0 +1,3 @@
+from more_names import MORE
+
+NAME = "workspace " + MORE

@@ -1,0 +1,10 @@
+import { Kind, name } from "@lib/names";
+import { Annotation, END, START, StateGraph } from "@langchain/langgraph";
+
+const State = Annotation.Root({ text: Annotation<string>(), answer: Annotation<string>() });
+
+export const graph = new StateGraph(State)
+  .addNode("reply", ({ text }) => ({ answer: `${name(Kind.Typed)} ${text}` }))
+  .addEdge(START, "reply")
+  .addEdge("reply", END)
+  .compile();

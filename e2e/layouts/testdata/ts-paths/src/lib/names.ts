@@ -1,0 +1,5 @@
+export enum Kind {
+  Typed = "typed",
+}
+
+export const name = (kind: Kind): string => `paths ${kind}`;
