@@ -145,12 +145,19 @@ func class(glob string) string {
 	if len(glob) > start && (glob[start] == '!' || glob[start] == '^') {
 		start++
 	}
-	end := strings.IndexByte(glob[min(start+1, len(glob)):], ']')
-	if end < 0 || start >= len(glob) {
-		return ""
+	for i := start + 1; i < len(glob); i++ {
+		if named := namedClass.FindString(glob[i-1:]); named != "" {
+			i += len(named) - 1
+		}
+		if i < len(glob) && glob[i] == ']' {
+			return glob[:i+1]
+		}
 	}
-	return glob[:start+1+end+1]
+	return ""
 }
+
+// namedClass is a class such as [:alpha:] at the start of a text.
+var namedClass = regexp.MustCompile(`^\[:[a-z]+:\]`)
 
 // bracket writes a bracket expression as a regular expression that takes no slash.
 func bracket(text string) string {
@@ -158,7 +165,17 @@ func bracket(text string) string {
 	if inner[0] == '!' || inner[0] == '^' {
 		inner, not = inner[1:], "^/"
 	}
-	return "[" + not + strings.NewReplacer(`[`, `\[`, `]`, `\]`, `^`, `\^`).Replace(inner) + "]"
+	escape := strings.NewReplacer(`[`, `\[`, `]`, `\]`, `^`, `\^`)
+	var out strings.Builder
+	for i := 0; i < len(inner); {
+		named := namedClass.FindString(inner[i:])
+		out.WriteString(named)
+		if i += len(named); named == "" {
+			out.WriteString(escape.Replace(inner[i : i+1]))
+			i++
+		}
+	}
+	return "[" + not + out.String() + "]"
 }
 
 // Excluded lists the files and directories below dir that do not belong to the application, directories without what is in

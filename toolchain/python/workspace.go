@@ -23,7 +23,8 @@ func (b build) checkWorkspace() error {
 			return slipway.Errorf(slipway.CodeInvalid, "source.root is %q, which has no %s: a uv workspace needs it (run `uv lock`)", b.Workspace.Root, file)
 		}
 	}
-	return nil
+	_, _, err := b.members(filepath.Join(b.app, filepath.FromSlash(root)))
+	return err
 }
 
 // workspaceInputs takes the whole workspace as what determines the layer: its lock file and every member's shape.
