@@ -29,6 +29,7 @@ type Fence struct {
 type Store interface {
 	AssistantStore
 	CronStore
+	NoticeStore
 
 	// CreateThread inserts a thread. If it exists: CodeConflict, or with reuse the stored one.
 	CreateThread(ctx context.Context, t Thread, reuse bool) (Thread, error)

@@ -43,6 +43,9 @@ func (e *Engine) CreateCron(ctx context.Context, c agent.Cron, run RunRequest) (
 
 // scheduled fills in what follows from the schedule and from the run.
 func (e *Engine) scheduled(c agent.Cron, run RunRequest) (agent.Cron, error) {
+	if err := e.checkWebhook(run.Webhook); err != nil {
+		return c, err
+	}
 	run.ThreadID, run.Stateless, run.Keep = c.ThreadID, c.ThreadID == "", c.OnRunCompleted == "keep"
 	request, err := json.Marshal(run)
 	if err != nil {

@@ -56,11 +56,11 @@ func TestTwoInstancesFireADateOnce(t *testing.T) {
 	w := newWorld(t)
 	var ran atomic.Int32
 	graphs := map[string]fake.Graph{"agent": echo}
-	date := time.Now().Add(300 * time.Millisecond).Truncate(time.Microsecond)
+	var made atomic.Bool
 	once := func(c *engine.Config) {
 		c.NextDate = func(_, _ string, after time.Time) (time.Time, error) {
-			if after.Before(date) {
-				return date, nil
+			if made.CompareAndSwap(false, true) {
+				return after.Add(100 * time.Millisecond).Truncate(time.Microsecond), nil
 			}
 			ran.Add(1) // the date after this one is asked for: somebody fires it
 			return time.Time{}, nil

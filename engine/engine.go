@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -24,12 +25,17 @@ type Config struct {
 	RescueEvery time.Duration // how often runs of dead instances and expired frames are looked for (15 s)
 	ThreadTTL   *agent.TTL    // checkpointer.ttl of the configuration: what a thread without one of its own gets; nil = none
 	Items       agent.ItemRules
-	NextDate    NextDate      // evaluates cron schedules
-	SweepEvery  time.Duration // checkpointer.ttl.sweep_interval_minutes: how often expired threads are removed (5 min)
-	ItemsEvery  time.Duration // store.ttl.sweep_interval_minutes: how often expired items are removed (5 min)
-	SweepLimit  int           // checkpointer.ttl.sweep_limit: how many at most each time (10 000)
-	Buffer      int           // frames kept for one slow reader before its subscription is closed (4096)
-	Graphs      map[string]Graph
+	NextDate    NextDate // evaluates cron schedules
+	// Webhooks calls the addresses that runs name; nil = no run may name one.
+	Webhooks      slipway.WebhookSender
+	WebhookPolicy WebhookPolicy
+	ShowRun       func(agent.Run) json.RawMessage // a run as clients see it
+	SelfURL       string                          // base URL of this server, for webhooks with a relative address
+	SweepEvery    time.Duration                   // checkpointer.ttl.sweep_interval_minutes: how often expired threads are removed (5 min)
+	ItemsEvery    time.Duration                   // store.ttl.sweep_interval_minutes: how often expired items are removed (5 min)
+	SweepLimit    int                             // checkpointer.ttl.sweep_limit: how many at most each time (10 000)
+	Buffer        int                             // frames kept for one slow reader before its subscription is closed (4096)
+	Graphs        map[string]Graph
 }
 
 // Graph is a graph of the deployment.
@@ -64,15 +70,16 @@ type Engine struct {
 	draining bool
 	left     bool // drained: nobody can be told anything here any more
 
-	kick     chan struct{}   // wakes the dispatcher
-	cronKick chan struct{}   // wakes the loop of the crons
-	life     context.Context // of the loops; set by Start
-	stop     context.CancelFunc
-	loops    sync.WaitGroup
-	running  sync.WaitGroup // executions until they are settled
-	frameID  idClock
-	unhook   []func()
-	release  func() error
+	kick       chan struct{}   // wakes the dispatcher
+	cronKick   chan struct{}   // wakes the loop of the crons
+	noticeKick chan struct{}   // wakes the loop of the webhooks
+	life       context.Context // of the loops; set by Start
+	stop       context.CancelFunc
+	loops      sync.WaitGroup
+	running    sync.WaitGroup // executions until they are settled
+	frameID    idClock
+	unhook     []func()
+	release    func() error
 }
 
 // New makes an engine; Start brings it to life.
@@ -80,7 +87,7 @@ func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, cl
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
 		pool: map[string]*seat{}, failures: map[string]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
-		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{}, kick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1),
+		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{}, kick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
 	}
 }
 
@@ -127,6 +134,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	}
 	e.loops.Go(func() { e.dispatch(e.life) })
 	e.loops.Go(func() { e.fireCrons(e.life) })
+	e.loops.Go(func() { e.deliverNotices(e.life) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "rescue failed", e.rescue) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "dropping expired stream frames failed", e.dropFrames) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.ItemsEvery, "dropping expired items failed", e.dropItems) })

@@ -230,6 +230,7 @@ func (x *execution) settle(f agent.Finished, err error, s *agent.Snapshot) {
 	if res.Run.ID == "" {
 		res.Run = x.run
 	}
+	x.e.noticeWritten(res.Run)
 	x.e.mu.Lock()
 	x.t.exec = nil
 	x.e.mu.Unlock()

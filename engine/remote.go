@@ -274,6 +274,7 @@ func (e *Engine) settleRemote(f agent.Finished, r agent.Run) {
 	if f.Run.ID == "" {
 		f.Run = r
 	}
+	e.noticeWritten(f.Run)
 	e.say(topicEnd, note{RunID: r.ID, Thread: r.ThreadID, Outcome: f.Outcome, Failure: f.Run.Failure})
 	if t := e.lookup(r.ID); t != nil {
 		e.settleWatched(context.Background(), t, f)

@@ -137,6 +137,9 @@ func (e *Engine) settleEnded(r agent.Run) {
 }
 
 func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, error) {
+	if err := e.checkWebhook(r.Webhook); err != nil {
+		return agent.Admission{}, err
+	}
 	a, err := e.namedAssistant(ctx, r.AssistantID)
 	if err != nil {
 		return agent.Admission{}, err

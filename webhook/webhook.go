@@ -24,10 +24,10 @@ import (
 type Config struct {
 	// Timeout bounds a whole delivery; 0 = 15 s.
 	Timeout time.Duration
-	// ForbidPrivate refuses addresses that are not public: loopback, private, link-local and the like. It is checked when
-	// dialling, on the address itself, so that no name can lead there.
-	ForbidPrivate bool
-	Clock         slipway.Clock
+	// Refuse says which addresses must not be called, and why; nil = none. It is asked when dialling, about the address
+	// itself, so that no name can lead there. See PublicOnly and NotHere.
+	Refuse func(netip.Addr) error
+	Clock  slipway.Clock
 }
 
 // Sender sends deliveries. It is safe for concurrent use.
@@ -44,8 +44,8 @@ func New(cfg Config) *Sender {
 		cfg.Timeout = 15 * time.Second
 	}
 	dialer := &net.Dialer{Timeout: cfg.Timeout}
-	if cfg.ForbidPrivate {
-		dialer.Control = publicOnly
+	if cfg.Refuse != nil {
+		dialer.Control = refuse(cfg.Refuse)
 	}
 	return &Sender{clock: cfg.Clock, http: &http.Client{
 		Timeout: cfg.Timeout,
@@ -59,6 +59,11 @@ func New(cfg Config) *Sender {
 
 var errPrivate = errors.New("the address is not public, and this installation delivers to public addresses only")
 
+var errHere = errors.New("the address is this machine or its link, where webhooks are not delivered")
+
+// metadata6 is where cloud machines ask about themselves over IPv6; over IPv4 the address is link-local.
+var metadata6 = netip.MustParseAddr("fd00:ec2::254")
+
 // reserved are ranges that net/netip does not call private and that are not public either.
 var reserved = []netip.Prefix{
 	netip.MustParsePrefix("0.0.0.0/8"), netip.MustParsePrefix("100.64.0.0/10"), netip.MustParsePrefix("192.0.0.0/24"),
@@ -66,15 +71,38 @@ var reserved = []netip.Prefix{
 	netip.MustParsePrefix("2002::/16"),
 }
 
-func publicOnly(_, address string, _ syscall.RawConn) error {
-	at, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return err
+func refuse(rule func(netip.Addr) error) func(string, string, syscall.RawConn) error {
+	return func(_, address string, _ syscall.RawConn) error {
+		at, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return err
+		}
+		return rule(at.Addr().Unmap())
 	}
-	if !Public(at.Addr()) {
+}
+
+// PublicOnly refuses what is not public: loopback, private, link-local and the like.
+func PublicOnly(ip netip.Addr) error {
+	if !Public(ip) {
 		return errPrivate
 	}
 	return nil
+}
+
+// NotHere refuses this machine and what only it can see, cloud metadata above all; private networks are fine.
+func NotHere(ip netip.Addr) error {
+	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == metadata6 {
+		return errHere
+	}
+	return nil
+}
+
+// NotMetadata is NotHere for those who may call this machine.
+func NotMetadata(ip netip.Addr) error {
+	if ip.IsLoopback() {
+		return nil
+	}
+	return NotHere(ip)
 }
 
 // Public says whether an address is one of the public network.

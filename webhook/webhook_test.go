@@ -53,7 +53,7 @@ func TestSend(t *testing.T) {
 	if elsewhere != 0 {
 		t.Error("a redirect was followed")
 	}
-	if _, err := webhook.New(webhook.Config{Clock: at, ForbidPrivate: true}).Send(t.Context(), slipway.WebhookRequest{URL: strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}); err == nil || !strings.Contains(err.Error(), "not public") {
+	if _, err := webhook.New(webhook.Config{Clock: at, Refuse: webhook.PublicOnly}).Send(t.Context(), slipway.WebhookRequest{URL: strings.Replace(server.URL, "127.0.0.1", "localhost", 1)}); err == nil || !strings.Contains(err.Error(), "not public") {
 		t.Errorf("a name that leads to a private address = %v, want it refused", err)
 	}
 }

@@ -134,7 +134,6 @@ func TestRefusals(t *testing.T) {
 		{"POST", "/runs", "[]", nil, 422, "must be a JSON object"},
 		{"POST", "/runs", "{}", nil, 422, "body.assistant_id: Field required"},
 		{"POST", "/runs", strings.Repeat(" ", 2001), nil, 413, "HTTP_MAX_REQUEST_BODY_BYTES"},
-		{"POST", "/runs", `{"assistant_id":"a","webhook":"http://x"}`, nil, 422, "body.webhook: is not available yet in this release"},
 		{"POST", "/runs", `{"assistant_id":"a","stream_mode":"x"}`, nil, 422, `"x" is not one of values`},
 		{"POST", "/runs", `{"assistant_id":"a","after_seconds":-1}`, nil, 422, "body.after_seconds"},
 		{"POST", "/runs", `{"assistant_id":"a","config":{"recursion_limit":0}}`, nil, 422, "body.config.recursion_limit"},

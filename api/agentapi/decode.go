@@ -255,17 +255,6 @@ func (b *body) uuid(name string) string {
 	return id
 }
 
-// later refuses a member whose feature this release does not have: to ignore it would change what happens.
-func (b *body) later(names ...string) {
-	for _, name := range names {
-		raw := b.raw(name)
-		if raw == nil || string(raw) == "[]" || string(raw) == "{}" {
-			continue
-		}
-		b.wrong(name, "is not available yet in this release; leave it out")
-	}
-}
-
 func excerpt(raw []byte) string {
 	if len(raw) > 80 {
 		return string(bytes.ToValidUTF8(raw[:80], nil)) + "…"

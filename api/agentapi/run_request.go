@@ -49,13 +49,13 @@ func (b *body) run(threadID string) (runCall, error) {
 		StreamResumable: b.boolean("stream_resumable"), FeedbackKeys: b.texts("feedback_keys"),
 		Multitask:    agent.Multitask(b.enum("multitask_strategy", "enqueue", "reject", "rollback", "interrupt", "enqueue")),
 		CreateThread: b.enum("if_not_exists", "reject", "create", "reject") == "create",
+		Webhook:      b.text("webhook"),
 		After:        b.after(), Durability: b.durability(), StrictResume: b.boolean("strict_resume"),
 	}
 	completion := b.enum("on_completion", "delete", "delete", "keep", "complete", "continue")
 	q.Keep = completion == "keep" || completion == "continue"
 	b.checkAddress("checkpoint", q.Checkpoint)
 	call := runCall{request: q, cancelOnDisconnect: b.enum("on_disconnect", "continue", "cancel", "continue") == "cancel"}
-	b.later("webhook")
 	return call, b.err()
 }
 

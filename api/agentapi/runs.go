@@ -31,6 +31,12 @@ func showRun(r agent.Run) object {
 	}
 }
 
+// ShowRun renders a run as clients see it.
+func ShowRun(r agent.Run) json.RawMessage {
+	raw, _ := encode(showRun(r)) // what the store held encodes
+	return raw
+}
+
 func runFields() []string {
 	return []string{
 		"run_id", "thread_id", "assistant_id", "created_at", "updated_at", "status", "metadata", "kwargs", "multitask_strategy",

@@ -7,9 +7,9 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"regexp"
 	"os"
 	"reflect"
+	"regexp"
 	"strings"
 	"testing"
 

@@ -30,5 +30,9 @@ func (s remoteSettings) check() error {
 }
 
 func (s remoteSettings) sender() slipway.WebhookSender {
-	return webhook.New(webhook.Config{Clock: now, ForbidPrivate: s.publicOnly})
+	cfg := webhook.Config{Clock: now}
+	if s.publicOnly {
+		cfg.Refuse = webhook.PublicOnly
+	}
+	return webhook.New(cfg)
 }

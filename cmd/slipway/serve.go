@@ -70,7 +70,7 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err := writeReady(o.readyFile, socket.Addr()); err != nil {
 		return errors.Join(err, door.close())
 	}
-	s := agentServer{options: o, settings: settings, bundle: bundle, config: config, log: log, door: door}
+	s := agentServer{self: "http://" + reachable(socket.Addr()) + settings.mountPrefix, options: o, settings: settings, bundle: bundle, config: config, log: log, door: door}
 	err = s.run(ctx, getenv)
 	return errors.Join(err, door.close())
 }
@@ -81,6 +81,7 @@ type agentServer struct {
 	settings serveSettings
 	bundle   slipway.Bundle
 	config   appConfig
+	self     string // base URL of this server, with its mount prefix
 	log      *slog.Logger
 	door     *door
 }
@@ -135,6 +136,7 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 	sweepEvery, sweepLimit := s.config.threadSweep()
 	return engine.Config{
 		ThreadTTL: s.config.threadTTL(), SweepEvery: sweepEvery, SweepLimit: sweepLimit,
+		Webhooks: s.config.webhookSender(), WebhookPolicy: s.config.webhookPolicy(), ShowRun: agentapi.ShowRun, SelfURL: s.self,
 		NextDate: schedule.Next, Items: s.config.items(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
 		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs,

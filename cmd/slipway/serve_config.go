@@ -20,7 +20,11 @@ type appConfig struct {
 			Limit    *int              `json:"sweep_limit"`
 		} `json:"ttl"`
 	} `json:"checkpointer"`
-	Store struct {
+	HTTP struct {
+		DisableWebhooks bool `json:"disable_webhooks"`
+	} `json:"http"`
+	Webhooks webhookConfig `json:"webhooks"`
+	Store    struct {
 		TTL *struct {
 			RefreshOnRead *bool    `json:"refresh_on_read"`
 			Default       *float64 `json:"default_ttl"` // minutes
@@ -45,8 +49,11 @@ func readAppConfig(config json.RawMessage, getenv func(string) string) (appConfi
 		}
 		return nil
 	}
-	err := errors.Join(override("LANGGRAPH_CHECKPOINTER", &c.Checkpointer), override("LANGGRAPH_STORE", &c.Store))
-	return c, errors.Join(err, c.check())
+	err := errors.Join(
+		override("LANGGRAPH_CHECKPOINTER", &c.Checkpointer), override("LANGGRAPH_STORE", &c.Store),
+		override("LANGGRAPH_HTTP", &c.HTTP), override("LANGGRAPH_WEBHOOKS", &c.Webhooks),
+	)
+	return c, errors.Join(err, c.check(), c.Webhooks.resolve(getenv))
 }
 
 func (c appConfig) check() error {

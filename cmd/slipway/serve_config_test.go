@@ -42,3 +42,17 @@ func TestAppConfigNamesWhatIsWrong(t *testing.T) {
 		}
 	}
 }
+
+func TestWebhookHeadersTakeTheirVariables(t *testing.T) {
+	t.Parallel()
+	getenv := func(name string) string { return map[string]string{"LG_WEBHOOK_KEY": "s3", "OTHER": "x"}[name] }
+	c, err := readAppConfig([]byte(`{"webhooks":{"headers":{"Authorization":"Bearer ${{ env.LG_WEBHOOK_KEY }}"}}}`), getenv)
+	if err != nil || c.webhookPolicy().Headers["Authorization"] != "Bearer s3" {
+		t.Errorf("got %v, %v", c.webhookPolicy().Headers, err)
+	}
+	for value, want := range map[string]string{"${{ env.OTHER }}": "env_prefix", "${{env.LG_WEBHOOK_NONE}}": "LG_WEBHOOK_NONE"} {
+		if _, err := readAppConfig([]byte(`{"webhooks":{"headers":{"A":"`+value+`"}}}`), getenv); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error naming %s", value, err, want)
+		}
+	}
+}

@@ -117,6 +117,9 @@ func endPending(c Conn, r *agent.Run) error {
 		return removeRun(c, *r)
 	}
 	r.Status = agent.RunInterrupted
+	if err := announce(c, *r, nil); err != nil {
+		return err
+	}
 	return saveRun(c, *r)
 }
 

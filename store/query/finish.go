@@ -94,7 +94,13 @@ func end(c Conn, r agent.Run, s *agent.Snapshot, now time.Time) (agent.Finished,
 		return agent.Finished{}, err
 	}
 	if r.Temporary {
+		if err := announce(c, r, nil); err != nil {
+			return agent.Finished{}, err
+		}
 		return agent.Finished{Run: r, Outcome: r.Status}, dropThread(c, t.ID)
+	}
+	if err := announce(c, r, t.Values); err != nil {
+		return agent.Finished{}, err
 	}
 	if r.Status == agent.RunRollback {
 		err = removeRun(c, r)
