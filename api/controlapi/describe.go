@@ -175,7 +175,7 @@ func errorAnswers(op map[string]any) {
 	responses, _ := op["responses"].(map[string]any)
 	delete(responses, "default")
 	for code, response := range responses {
-		if !strings.HasPrefix(code, "4") && code != "500" {
+		if !strings.HasPrefix(code, "4") && !strings.HasPrefix(code, "5") {
 			continue
 		}
 		name := "Error"
