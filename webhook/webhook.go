@@ -62,7 +62,7 @@ var errPrivate = errors.New("the address is not public, and this installation de
 var errHere = errors.New("the address is this machine or its link, where webhooks are not delivered")
 
 // metadata6 is where cloud machines ask about themselves over IPv6; over IPv4 the address is link-local.
-var metadata6 = netip.MustParseAddr("fd00:ec2::254")
+const metadata6 = "fd00:ec2::254"
 
 // reserved are ranges that net/netip does not call private and that are not public either.
 var reserved = []netip.Prefix{
@@ -91,7 +91,7 @@ func PublicOnly(ip netip.Addr) error {
 
 // NotHere refuses this machine and what only it can see, cloud metadata above all; private networks are fine.
 func NotHere(ip netip.Addr) error {
-	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip == metadata6 {
+	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.String() == metadata6 {
 		return errHere
 	}
 	return nil

@@ -70,3 +70,18 @@ func TestPublic(t *testing.T) {
 		}
 	}
 }
+
+func TestWhoMayBeCalled(t *testing.T) {
+	t.Parallel()
+	for address, want := range map[string][3]bool{ // public only, not here, not metadata
+		"93.184.216.34": {true, true, true}, "10.1.2.3": {false, true, true}, "127.0.0.1": {false, false, true}, "::1": {false, false, true},
+		"169.254.169.254": {false, false, false}, "fd00:ec2::254": {false, false, false}, "fe80::1": {false, false, false}, "0.0.0.0": {false, false, false},
+		"fd12::1": {false, true, true}, "224.0.0.1": {false, false, false},
+	} {
+		ip := netip.MustParseAddr(address)
+		got := [3]bool{webhook.PublicOnly(ip) == nil, webhook.NotHere(ip) == nil, webhook.NotMetadata(ip) == nil}
+		if got != want {
+			t.Errorf("%s: got %v, want %v", address, got, want)
+		}
+	}
+}
