@@ -121,32 +121,7 @@ func (e *Engine) cronsChanged() {
 	e.say(topicCrons, note{})
 }
 
-func (e *Engine) wakeCrons() {
-	select {
-	case e.cronKick <- struct{}{}:
-	default: // it will look anyway
-	}
-}
-
-// fireCrons sleeps until the next cron is due and fires what is, until ctx ends.
-func (e *Engine) fireCrons(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		case <-e.cronKick:
-		}
-		pause, err := e.fireDue(ctx)
-		if err != nil && ctx.Err() == nil {
-			e.log.Error("firing crons failed", "error", err)
-			pause = time.Second
-		}
-		timer.Reset(pause)
-	}
-}
+func (e *Engine) wakeCrons() { wakeLoop(e.cronKick) }
 
 // fireDue fires what is due and returns how long to sleep.
 func (e *Engine) fireDue(ctx context.Context) (time.Duration, error) {

@@ -108,12 +108,7 @@ func (e *Engine) giveBack(s *seat) {
 }
 
 // wake runs the dispatcher once more.
-func (e *Engine) wake() {
-	select {
-	case e.kick <- struct{}{}:
-	default:
-	}
-}
+func (e *Engine) wake() { wakeLoop(e.kick) }
 
 // dispatch claims pending runs whenever something happened that may make one runnable, or a delayed one is due.
 func (e *Engine) dispatch(ctx context.Context) {

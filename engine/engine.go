@@ -133,8 +133,8 @@ func (e *Engine) Start(ctx context.Context) error {
 		return err
 	}
 	e.loops.Go(func() { e.dispatch(e.life) })
-	e.loops.Go(func() { e.fireCrons(e.life) })
-	e.loops.Go(func() { e.deliverNotices(e.life) })
+	e.loops.Go(func() { e.whenDue(e.life, e.cronKick, "firing crons failed", e.fireDue) })
+	e.loops.Go(func() { e.whenDue(e.life, e.noticeKick, "delivering webhooks failed", e.deliverDue) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "rescue failed", e.rescue) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "dropping expired stream frames failed", e.dropFrames) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.ItemsEvery, "dropping expired items failed", e.dropItems) })

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
@@ -40,20 +39,4 @@ func (e *Engine) expire(ctx context.Context, t agent.Thread) error {
 		return nil
 	}
 	return err
-}
-
-// every calls fn at a slow pace until ctx ends; what fails is logged and tried again the next time.
-func (e *Engine) every(ctx context.Context, pause time.Duration, failed string, fn func(context.Context) error) {
-	tick := time.NewTicker(pause)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
-		if err := fn(ctx); err != nil && ctx.Err() == nil {
-			e.log.Error(failed, "error", err)
-		}
-	}
 }

@@ -29,27 +29,8 @@ func (e *Engine) checkWebhook(address string) error {
 	return policy.check(address)
 }
 
-// deliverNotices calls the webhooks of ended runs until ctx ends. What is under way then is called again later: at least once.
-func (e *Engine) deliverNotices(ctx context.Context) {
-	timer := time.NewTimer(0)
-	defer timer.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
-		case <-e.noticeKick:
-		}
-		pause, err := e.deliverDue(ctx)
-		if err != nil && ctx.Err() == nil {
-			e.log.Error("delivering webhooks failed", "error", err)
-			pause = time.Second
-		}
-		timer.Reset(pause)
-	}
-}
-
-// deliverDue delivers what is due and returns how long to sleep.
+// deliverDue calls the webhooks of ended runs that are due and returns how long to sleep. What is under way when ctx ends is
+// called again later: at least once.
 func (e *Engine) deliverDue(ctx context.Context) (time.Duration, error) {
 	for {
 		now := e.clock()
@@ -147,11 +128,7 @@ func (e *Engine) noticeBody(n agent.Notice) (json.RawMessage, error) {
 
 // noticeWritten wakes the loop when a run with a webhook has ended.
 func (e *Engine) noticeWritten(r agent.Run) {
-	if r.Kwargs.Webhook == "" {
-		return
-	}
-	select {
-	case e.noticeKick <- struct{}{}:
-	default: // it will look anyway
+	if r.Kwargs.Webhook != "" {
+		wakeLoop(e.noticeKick)
 	}
 }
