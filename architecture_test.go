@@ -63,6 +63,7 @@ var house = []group{
 		},
 	},
 	{name: "client", rooms: []string{"client"}},
+	{name: "remote feed", rooms: []string{"feed"}, imports: []string{"ground", "client"}},
 	{
 		name: "cli", rooms: []string{"cli"}, imports: []string{"client", "grammar"},
 		drivers: map[string][]string{"*": {
@@ -70,12 +71,12 @@ var house = []group{
 		}},
 	},
 	{
-		name: "roof", rooms: []string{"cmd"}, imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "cli"},
+		name: "roof", rooms: []string{"cmd"}, imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "remote feed", "cli"},
 		drivers: map[string][]string{"*": {"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/uuid", "golang.org/x/sync", "golang.org/x/sys"}},
 	},
 	{
 		name: "garden", rooms: []string{"e2e", "robust", "bench"},
-		imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "cli", "roof"},
+		imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "remote feed", "cli", "roof"},
 		drivers: map[string][]string{"*": {"github.com/rogpeppe/go-internal", "golang.org/x/sys", "github.com/google/uuid"}},
 	},
 }

@@ -83,6 +83,15 @@ func WithIdempotencyKey(ctx context.Context, key string) context.Context {
 	return context.WithValue(ctx, keyOfRequest{}, key)
 }
 
+// versionOfListener is the context key of WithListenerVersion.
+type versionOfListener struct{}
+
+// WithListenerVersion marks calls of the listener protocol with the version of the program that listens; it becomes the
+// listener's version.
+func WithListenerVersion(ctx context.Context, version string) context.Context {
+	return context.WithValue(ctx, versionOfListener{}, version)
+}
+
 // Info says what the server is.
 type Info struct {
 	Product string `json:"product"`
@@ -149,6 +158,9 @@ func (c *Client) request(ctx context.Context, method, path string, query url.Val
 	}
 	if key, ok := ctx.Value(keyOfRequest{}).(string); ok {
 		req.Header.Set("Idempotency-Key", key)
+	}
+	if version, ok := ctx.Value(versionOfListener{}).(string); ok {
+		req.Header.Set("Slipway-Listener-Version", version)
 	}
 	return req, nil
 }
