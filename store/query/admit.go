@@ -11,7 +11,7 @@ import (
 
 // Admit records a new run (reference 17.5, 4.2).
 func (a *Agent) Admit(ctx context.Context, in agent.Admission) (agent.Admitted, error) {
-	return write(ctx, a.engine, func(c Conn) (agent.Admitted, error) { return admit(c, in) })
+	return write(ctx, a.engine, func(c Conn) (agent.Admitted, error) { return a.admit(c, in) })
 }
 
 // AdmitAll records several runs or none.
@@ -19,7 +19,7 @@ func (a *Agent) AdmitAll(ctx context.Context, list []agent.Admission) ([]agent.A
 	return write(ctx, a.engine, func(c Conn) ([]agent.Admitted, error) {
 		out := make([]agent.Admitted, 0, len(list))
 		for _, in := range list {
-			one, err := admit(c, in)
+			one, err := a.admit(c, in)
 			if err != nil {
 				return nil, err
 			}
@@ -29,7 +29,7 @@ func (a *Agent) AdmitAll(ctx context.Context, list []agent.Admission) ([]agent.A
 	})
 }
 
-func admit(c Conn, in agent.Admission) (agent.Admitted, error) {
+func (a *Agent) admit(c Conn, in agent.Admission) (agent.Admitted, error) {
 	t, fresh, err := admissionThread(c, in)
 	if err != nil {
 		return agent.Admitted{}, err
@@ -40,7 +40,7 @@ func admit(c Conn, in agent.Admission) (agent.Admitted, error) {
 			return agent.Admitted{}, err
 		}
 	}
-	out, left, err := supersede(c, inFlight, in)
+	out, left, err := a.supersede(c, inFlight, in)
 	if err != nil {
 		return agent.Admitted{}, err
 	}
@@ -72,7 +72,7 @@ func admissionThread(c Conn, in agent.Admission) (t thread, fresh bool, err erro
 }
 
 // supersede applies the multitask rule to the runs in flight and returns those that still are.
-func supersede(c Conn, inFlight []agent.Run, in agent.Admission) (out agent.Admitted, left []agent.Run, err error) {
+func (a *Agent) supersede(c Conn, inFlight []agent.Run, in agent.Admission) (out agent.Admitted, left []agent.Run, err error) {
 	if len(inFlight) == 0 || in.Run.Multitask == agent.MultitaskEnqueue || in.Run.Multitask == "" {
 		return out, inFlight, nil
 	}
@@ -93,7 +93,7 @@ func supersede(c Conn, inFlight []agent.Run, in agent.Admission) (out agent.Admi
 			}
 			continue
 		}
-		if err := endPending(c, &r); err != nil {
+		if err := a.endPending(c, &r); err != nil {
 			return out, nil, err
 		}
 		out.Ended = append(out.Ended, r)
@@ -110,8 +110,11 @@ func cancel(r *agent.Run, action agent.CancelAction, reason string) {
 }
 
 // endPending ends a pending run as its cancel asks.
-func endPending(c Conn, r *agent.Run) error {
+func (a *Agent) endPending(c Conn, r *agent.Run) error {
 	r.EndedAt = r.UpdatedAt
+	if err := a.count(c, *r, r.EndedAt); err != nil {
+		return err
+	}
 	if r.CancelAction == agent.CancelRollback {
 		r.Status = agent.RunRollback
 		return removeRun(c, *r)

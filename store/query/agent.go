@@ -2,6 +2,7 @@ package query
 
 import (
 	"context"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
@@ -19,11 +20,12 @@ type Agent struct {
 	engine    Engine
 	dialect   Dialect
 	instances Instances
+	interval  time.Duration // in which traces are counted
 }
 
 // NewAgent makes the agent store over an engine whose database has been migrated.
 func NewAgent(e Engine, d Dialect, i Instances) *Agent {
-	return &Agent{engine: e, dialect: d, instances: i}
+	return &Agent{engine: e, dialect: d, instances: i, interval: DefaultTraceInterval}
 }
 
 var _ agent.Store = (*Agent)(nil)

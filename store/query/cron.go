@@ -156,7 +156,7 @@ func (a *Agent) Fire(ctx context.Context, f agent.Firing) (out agent.Admitted, f
 		if f.Run == nil {
 			return nil
 		}
-		out, err = admit(c, *f.Run)
+		out, err = a.admit(c, *f.Run)
 		if slipway.ErrorCode(err) == slipway.CodeConflict {
 			return nil // nothing was written for the run
 		}

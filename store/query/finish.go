@@ -19,7 +19,7 @@ func (a *Agent) Finish(ctx context.Context, f agent.Finish) (agent.Finished, err
 			return agent.Finished{}, err
 		}
 		r.Status, r.Failure = f.Status, f.Failure
-		return end(c, r, f.Snapshot, f.Now)
+		return a.end(c, r, f.Snapshot, f.Now)
 	})
 }
 
@@ -32,13 +32,13 @@ func (a *Agent) Requeue(ctx context.Context, f agent.Fence, free bool, maxAttemp
 		}
 		switch {
 		case r.CancelAction != "":
-			return end(c, r, nil, now)
+			return a.end(c, r, nil, now)
 		case free:
 			r.Attempt--
 		case r.Attempt >= maxAttempts:
 			r.Status = agent.RunError
 			r.Failure = &agent.Failure{Error: "WorkerLost", Message: fmt.Sprintf("the run lost its worker in each of %d attempts", r.Attempt)}
-			return end(c, r, nil, now)
+			return a.end(c, r, nil, now)
 		}
 		return back(c, r, now)
 	})
@@ -73,7 +73,7 @@ func (a *Agent) Cancel(ctx context.Context, threadID, runID string, action agent
 		cancel(&r, action, reason)
 		r.UpdatedAt = now
 		if r.Status == agent.RunPending {
-			return end(c, r, nil, now)
+			return a.end(c, r, nil, now)
 		}
 		t, err := getThread(c, r.ThreadID)
 		if err == nil {
@@ -84,13 +84,16 @@ func (a *Agent) Cancel(ctx context.Context, threadID, runID string, action agent
 }
 
 // end brings run and thread to their end: a recorded cancel wins over the run's status.
-func end(c Conn, r agent.Run, s *agent.Snapshot, now time.Time) (agent.Finished, error) {
+func (a *Agent) end(c Conn, r agent.Run, s *agent.Snapshot, now time.Time) (agent.Finished, error) {
 	r.EndedAt, r.UpdatedAt = now, now
 	t, err := getThread(c, r.ThreadID)
 	if err != nil {
 		return agent.Finished{}, err
 	}
 	if err := settle(c, &t, &r, s, now); err != nil {
+		return agent.Finished{}, err
+	}
+	if err := a.count(c, r, now); err != nil {
 		return agent.Finished{}, err
 	}
 	if r.Temporary {
