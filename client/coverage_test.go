@@ -31,6 +31,14 @@ var methods = map[string]call{
 		_, err := c.Info(ctx)
 		return err
 	},
+	"get_telemetry_status": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.TelemetryStatus(ctx)
+		return err
+	},
+	"preview_telemetry": func(ctx context.Context, c *client.Client, _ string) error {
+		_, _, err := c.TelemetryPreview(ctx, 5)
+		return err
+	},
 	"list_deployments": func(ctx context.Context, c *client.Client, _ string) error {
 		_, _, err := c.FindDeployments(ctx, client.DeploymentFilter{})
 		return err

@@ -19,11 +19,12 @@ const (
 	mayManageTenants permission = "tenants:manage"
 	mayManageKeys    permission = "api-keys:manage"
 	mayReadAudit     permission = "audit-logs:read"
+	mayReadTelemetry permission = "telemetry:read"
 )
 
 // permissions lists all there are.
 func permissions() []permission {
-	return []permission{mayRead, mayCreate, mayUpdate, mayDelete, mayListen, mayManageTenants, mayManageKeys, mayReadAudit}
+	return []permission{mayRead, mayCreate, mayUpdate, mayDelete, mayListen, mayManageTenants, mayManageKeys, mayReadAudit, mayReadTelemetry}
 }
 
 // roles is the authorisation matrix of control-plane reference 1; the only place that knows.
@@ -35,7 +36,7 @@ func (p permission) roles() []slipway.Role {
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleEditor}
 	case mayListen:
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleListener}
-	case mayDelete, mayManageTenants, mayManageKeys, mayReadAudit:
+	case mayDelete, mayManageTenants, mayManageKeys, mayReadAudit, mayReadTelemetry:
 		return []slipway.Role{slipway.RoleAdmin}
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/api/authn"
 	"github.com/slipway-dev/slipway/api/problem"
+	"github.com/slipway-dev/slipway/beacon"
 	"github.com/slipway-dev/slipway/control"
 )
 
@@ -24,6 +25,8 @@ type Config struct {
 	Log     *slog.Logger
 	// Authn says which proxies are trusted; the zero value trusts none.
 	Authn authn.Config
+	// Telemetry tells what the installation sends; nil = it sends nothing.
+	Telemetry beacon.SenderReport
 }
 
 // maxBody bounds a JSON body in bytes; archives go to signed URLs instead.
@@ -58,6 +61,7 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.keys()
 	a.audit()
 	a.eventWebhooks()
+	a.telemetry()
 	a.service(mux)
 	return mux
 }

@@ -112,6 +112,8 @@ var rights = map[string]struct{ need, body string }{
 	"list_audit_logs":                       {tenant, ""},
 	"export_audit_logs":                     {tenant, ""},
 	"list_audit_logs_ocsf":                  {tenant, ""},
+	"get_telemetry_status":                  {wide, ""},
+	"preview_telemetry":                     {wide, ""},
 	"create_push_token":                     {write, ""},
 	"list_listeners":                        {read, ""},
 	"create_listener":                       {remove, `{"compute_type":"cluster","compute_id":"another","compute_config":{"cluster_namespaces":["a"]}}`},
@@ -159,6 +161,7 @@ var onOwn = map[string]bool{
 var aboutAll = map[string]bool{
 	"get_who_am_i": true, "list_tenants": true, "get_tenant": true, "create_tenant": true, "patch_tenant": true, "delete_tenant": true,
 	"list_audit_logs": true, "export_audit_logs": true, "list_audit_logs_ocsf": true,
+	"get_telemetry_status": true, "preview_telemetry": true,
 }
 
 // callers of the matrix.

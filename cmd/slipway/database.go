@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
@@ -19,6 +21,7 @@ const (
 	databaseURLEnv    = "SLIPWAY_DATABASE_URL"
 	databaseFileEnv   = "SLIPWAY_DATABASE_URL_FILE"
 	databaseSchemaEnv = "SLIPWAY_DATABASE_SCHEMA"
+	traceIntervalEnv  = "SLIPWAY_TRACE_INTERVAL_SECONDS"
 )
 
 // controlStore is the control store, whichever database it is in.
@@ -32,6 +35,9 @@ type controlStore interface {
 // agentStore is the store of one deployment, whichever database it is in.
 type agentStore interface {
 	agent.Store
+	agent.TraceCounts
+	// CountBy sets the interval in which traces are counted; it is called before the store is used.
+	CountBy(interval time.Duration)
 	Close() error
 }
 
@@ -93,19 +99,28 @@ func agentSchema(deploymentID string) string {
 
 // agentDatabase says where agent servers keep their data and how it is removed; without a URL that is their data
 // directory, which the runtime looks after.
-func agentDatabase(url string) (env func(deploymentID string) map[string]string, destroy func(ctx context.Context, deploymentID string) error) {
-	if url == "" {
-		return nil, nil
-	}
+func agentDatabase(url string, by counting) (env func(deploymentID string) map[string]string, destroy func(ctx context.Context, deploymentID string) error) {
 	env = func(deploymentID string) map[string]string {
-		return map[string]string{databaseURLEnv: url, databaseSchemaEnv: agentSchema(deploymentID)}
+		all := map[string]string{traceIntervalEnv: strconv.FormatFloat(by.interval.Seconds(), 'f', -1, 64)}
+		if url != "" {
+			all[databaseURLEnv], all[databaseSchemaEnv] = url, agentSchema(deploymentID)
+		}
+		return all
 	}
 	return env, func(ctx context.Context, deploymentID string) error {
+		if by.last != nil {
+			if err := by.last(ctx, deploymentID); err != nil {
+				return err
+			}
+		}
+		if url == "" {
+			return nil
+		}
 		return postgres.DropAgent(ctx, url, agentSchema(deploymentID))
 	}
 }
 
 // private says whether a variable is for the agent server alone.
 func private(name string) bool {
-	return name == databaseURLEnv || name == databaseFileEnv || name == databaseSchemaEnv
+	return name == traceIntervalEnv || name == databaseURLEnv || name == databaseFileEnv || name == databaseSchemaEnv
 }

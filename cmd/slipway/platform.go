@@ -27,6 +27,7 @@ import (
 	"github.com/slipway-dev/slipway/listener"
 	"github.com/slipway-dev/slipway/runtime/process"
 	"github.com/slipway-dev/slipway/seal"
+	"github.com/slipway-dev/slipway/telemetry"
 	"github.com/slipway-dev/slipway/templates"
 )
 
@@ -51,6 +52,9 @@ type platform struct {
 	runtime  *process.Runtime
 	gateway  *gateway.Gateway
 	registry *registry.Registry // nil = no images are pushed here
+	sender   *telemetry.Sender
+	meter    *control.Meter // nil = no telemetry is sent
+	builds   *countedBuilds
 	server   *http.Server
 	socket   net.Listener
 }
@@ -58,9 +62,12 @@ type platform struct {
 // openPlatform puts the parts together; nothing runs yet.
 func openPlatform(ctx context.Context, where installation, s upSettings, l net.Listener) (*platform, error) {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	p := &platform{url: "http://" + reachable(l.Addr()), log: log, socket: l}
+	p := &platform{url: "http://" + reachable(l.Addr()), socket: l}
 	key, err := seal.OpenFile(where.path("master.key"))
 	if err != nil {
+		return nil, err
+	}
+	if err := p.openSender(where, s, key.Derive("telemetry identifiers"), log); err != nil {
 		return nil, err
 	}
 	if p.store, err = openControlStore(ctx, where, s.databaseURL); err != nil {
@@ -74,6 +81,9 @@ func openPlatform(ctx context.Context, where installation, s upSettings, l net.L
 		return nil, errors.Join(err, p.store.Close())
 	}
 	if err := p.bootstrap(ctx, where); err != nil {
+		return nil, errors.Join(err, p.store.Close())
+	}
+	if err := p.openMeter(ctx, where, s); err != nil {
 		return nil, errors.Join(err, p.store.Close())
 	}
 	if err := p.wire(where, s, blobs); err != nil {
@@ -109,22 +119,23 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 // wire makes the data plane and the doors.
 func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) error {
 	var err error
-	if p.runtime, err = openRuntime(where, s.databaseURL, p.control.AppendLogs, p.log); err != nil {
+	if p.runtime, err = openRuntime(where, s.databaseURL, p.counting(s), p.control.AppendLogs, p.log); err != nil {
 		return err
 	}
-	p.builder = openBuilder(where, s, p.control, blobs, p.log)
+	p.builds = newCountedBuilds(p.control)
+	p.builder = openBuilder(where, s, p.builds, blobs, p.log)
 	p.gateway = gateway.New(gateway.Config{}, p.log)
 	p.listener = listener.New(s.failAt.feed(p.control), s.failAt.runtime(p.runtime), s.failAt.router(p.gateway), listener.Config{}, now, p.log)
 	mux := http.NewServeMux()
-	mux.Handle("/d/", p.whenSynced(p.gateway))
+	mux.Handle("/d/", p.sender.Watch("gateway", p.whenSynced(p.gateway)))
 	p.handleImages(mux)
 	proxies, err := s.access.authn()
 	if err != nil {
 		return err
 	}
-	api := controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log, Authn: proxies})
-	mux.Handle("/webhooks/", s.failAt.handler(api)) // in no dialect: what a host signed must stay as it is
-	mux.Handle("/", s.failAt.handler(dialect.New(api, controlapi.DocsPage)))
+	api := controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log, Authn: proxies, Telemetry: p.sender})
+	mux.Handle("/webhooks/", p.sender.Watch("control", s.failAt.handler(api))) // in no dialect: what a host signed must stay as it is
+	mux.Handle("/", p.sender.Watch("control", s.failAt.handler(dialect.New(api, controlapi.DocsPage))))
 	p.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 75 * time.Second,
 		ErrorLog: slog.NewLogLogger(p.log.Handler(), slog.LevelWarn),
@@ -201,6 +212,10 @@ func (p *platform) work(ctx context.Context) error {
 	loops.Go(func() error { return p.control.PostStatuses(ctx) })
 	loops.Go(func() error { return p.store.Follow(ctx, p.control.Hear) })
 	loops.Go(func() error { return p.control.Upkeep(ctx) })
+	loops.Go(func() error { return p.sender.Run(ctx) })
+	if p.meter != nil {
+		loops.Go(func() error { return p.meter.Run(ctx) })
+	}
 	return loops.Wait()
 }
 
@@ -232,6 +247,9 @@ func (p *platform) shutdown() error {
 func (p *platform) close() {
 	p.runtime.Close()
 	p.gateway.Close()
+	if err := p.sender.Close(); err != nil {
+		p.log.Warn("the outbox of telemetry was not closed cleanly", "error", err)
+	}
 	if err := p.store.Close(); err != nil {
 		p.log.Warn("the database was not closed cleanly", "error", err)
 	}

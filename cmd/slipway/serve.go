@@ -96,6 +96,7 @@ func (s agentServer) run(ctx context.Context, getenv func(string) string) error 
 		return err
 	}
 	defer func() { _ = store.Close() }()
+	store.CountBy(s.settings.traceInterval)
 	instance := newID()
 	bus, err := local.Open(filepath.Join(s.options.data, "bus"), instance, s.log)
 	if err != nil {

@@ -24,6 +24,8 @@ type serveSettings struct {
 	origins     []string
 	mountPrefix string
 	level       slog.Level
+	// traceInterval is the interval in which runs are counted; the platform sets it.
+	traceInterval time.Duration
 }
 
 // readServeSettings reads the environment; everything that is wrong is told at once.
@@ -39,6 +41,8 @@ func readServeSettings(getenv func(string) string) (serveSettings, error) {
 		maxBody:     int64(e.integer("HTTP_MAX_REQUEST_BODY_BYTES", 300<<20, 1, math.MaxInt)),
 		mountPrefix: e.prefix("MOUNT_PREFIX"),
 		level:       e.level("LOG_LEVEL"),
+
+		traceInterval: e.seconds(traceIntervalEnv, 3600, 0.001, 86400),
 	}
 	for _, o := range strings.Split(getenv("CORS_ALLOW_ORIGINS"), ",") {
 		if o = strings.TrimSpace(o); o != "" {

@@ -37,6 +37,7 @@ type upSettings struct {
 	databaseURL     string // "" = SQLite in the data directory
 	databaseFile    string
 	failAt          failpoint
+	telemetry       telemetrySettings
 	args            []string // the settings as a command line, for the platform that --detach starts
 }
 
@@ -59,7 +60,7 @@ func upCommand() *cobra.Command {
 			if err := given.read(); err != nil {
 				return err
 			}
-			s.args = given.args("data-dir", "listen", "no-example", "database-url", "database-url-file")
+			s.args = given.args("data-dir", "listen", "no-example", "database-url", "database-url-file", "license")
 			dir, err := cli.DataDir(cmd.Flag("data-dir").Value.String(), os.Getenv)
 			if err != nil {
 				return err
@@ -72,6 +73,9 @@ func upCommand() *cobra.Command {
 				return err
 			}
 			if s.databaseURL, err = readDatabaseURL(s.databaseURL, s.databaseFile, os.Getenv); err != nil {
+				return err
+			}
+			if err := s.telemetry.read(os.Getenv); err != nil {
 				return err
 			}
 			if s.detach {
@@ -96,6 +100,7 @@ func upCommand() *cobra.Command {
 	s.oidc.flags(cmd)
 	flags.String("config", "", "YAML or JSON file with a member for each of these settings; the command line goes before the environment, that before the file (also SLIPWAY_CONFIG)")
 	s.remote.flags(cmd)
+	s.telemetry.flags(cmd)
 	flags.IntVar(&s.builds, "builds", 2, "builds at the same time (1 to 64)")
 	return cmd
 }
@@ -283,8 +288,12 @@ func spawn(s upSettings, where installation) (*exec.Cmd, error) {
 	defer log.Close()
 	args := append([]string{"up", "--data-dir", s.dataDir, "--listen", s.listen, "--no-example"}, s.args...)
 	cmd := exec.Command(self, args...) // it outlives this process
-	if s.databaseURL != "" {           // not among the arguments, which every user of the machine can list
-		cmd.Env = append(os.Environ(), databaseURLEnv+"="+s.databaseURL)
+	cmd.Env = os.Environ()             // what is secret is not among the arguments, which every user of the machine can list
+	if s.databaseURL != "" {
+		cmd.Env = append(cmd.Env, databaseURLEnv+"="+s.databaseURL)
+	}
+	if s.telemetry.license != "" {
+		cmd.Env = append(cmd.Env, licenseEnv+"="+s.telemetry.license)
 	}
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}

@@ -86,6 +86,23 @@ func (s *BeaconStore) Close() error { return s.engine.close() }
 
 func (e *engine) close() error { return errors.Join(e.writer.close(), e.readers.close()) }
 
+// HasAgent says whether there is a store of a deployment.
+func HasAgent(ctx context.Context, url, schema string) (found bool, err error) {
+	sv, err := newServer(url, schema, "")
+	if err != nil {
+		return false, err
+	}
+	c, err := sv.connect(ctx)
+	if err != nil {
+		return false, sv.explain(err)
+	}
+	defer closeConn(c)
+	if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", schema).Scan(&found); err != nil {
+		return false, fmt.Errorf("look for the schema %s: %w", schema, sv.explain(err))
+	}
+	return found, nil
+}
+
 // DropAgent removes everything of a deployment. It is idempotent.
 func DropAgent(ctx context.Context, url, schema string) error {
 	sv, err := newServer(url, schema, "")
