@@ -6,7 +6,7 @@ DATA_DIR ?= $(HOME)/.slipway
 TOOLS := $(CURDIR)/.tools
 GOLANGCI_LINT_VERSION := v2.14.0
 
-.PHONY: otelcol test-otelcol bench-collector build up down check test test-githost test-workers test-go lint fmt bench clean
+.PHONY: otelcol test-otelcol bench-collector build up down check test test-githost test-workers test-go lint fmt bench proof-telemetry clean
 
 build: ## bin/slipway, one static binary
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/slipway ./cmd/slipway
@@ -62,6 +62,9 @@ $(TOOLS)/golangci-lint:
 
 fmt:
 	gofmt -w $$(git ls-files '*.go')
+
+proof-telemetry: ## the full proof of telemetry: 10 000 transactions, both ends killed, none lost, none counted twice
+	SLIPWAY_PROOF_TRANSACTIONS=10000 go test -timeout 60m ./e2e -run TestTelemetryLosesNothing -count=1 -v
 
 bench: build ## every figure of bench/, one table and one JSON line each
 	bench/run
