@@ -11,10 +11,11 @@ func Create(tenantID string, in DeploymentCreate, inst Installation, by string, 
 		validateDisplayName(&problems, in.DisplayName)
 	}
 	validateSource(&problems, at("source"), in.Source, inst)
-	validateFields(&problems, in.Source, in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)
+	validateFields(&problems, inst, in.Source, in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)
 	validateRequired(&problems, in)
 	validateTemplate(&problems, in.SourceConfig.TemplateID, inst.Templates)
 	validateSecrets(&problems, in.Source, in.Secrets, nil)
+	validateFilledOnce(&problems, in.Secrets, deref(in.SecretReferences))
 	validatePush(&problems, in.SourceConfig.BuildOnPush, in.SourceRevisionConfig.RepoRef)
 	if err := problems.Err(); err != nil {
 		return Change{}, err

@@ -48,14 +48,15 @@ func validatePatch(d Deployment, in DeploymentPatch, inst Installation, facts Fa
 	if in.DisplayName != nil {
 		validateDisplayName(&problems, *in.DisplayName)
 	}
-	validateFields(&problems, "", in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)
+	validateFields(&problems, inst, "", in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)
 	validateSecrets(&problems, source, deref(in.Secrets), facts.SecretNames)
+	validateFilledOnce(&problems, deref(in.Secrets), deref(in.SecretReferences))
 	validatePush(&problems, in.SourceConfig.BuildOnPush, in.SourceRevisionConfig.RepoRef)
 	validateUpload(&problems, d, in.SourceRevisionConfig, facts.Upload)
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	return conflicts(d, source, in)
+	return conflicts(d, source, in, facts)
 }
 
 func validateUpload(problems *Problems, d Deployment, rev SourceRevisionConfig, upload *Upload) {
@@ -75,13 +76,14 @@ func validateUpload(problems *Problems, d Deployment, rev SourceRevisionConfig, 
 }
 
 // conflicts returns what of the request clashes with the stored deployment, as one sentence.
-func conflicts(d Deployment, source Source, in DeploymentPatch) error {
+func conflicts(d Deployment, source Source, in DeploymentPatch, facts Facts) error {
 	var found []string
 	found = append(found, wrongForSource(source, in.SourceConfig, in.SourceRevisionConfig, in.SecretReferences)...)
 	found = append(found, immutableChanged(d.SourceConfig, in.SourceConfig)...)
 	if source == SourceGithost && d.SourceConfig.RepoURL == nil {
 		found = append(found, "deployment "+d.Name+" has no repo_url, so no revision of it can come from githost; leave revision_source out")
 	}
+	found = append(found, filledTwice(d, in, facts)...)
 	merged := d.SourceRevisionConfig.merge(in.SourceRevisionConfig)
 	push := or(in.SourceConfig.BuildOnPush, d.SourceConfig.BuildOnPush)
 	if isTag(merged.RepoRef) && push != nil && *push {

@@ -11,6 +11,9 @@ type Installation struct {
 	Sources []Source
 	// Templates that internal_template may name; none = any name, which the build then judges.
 	Templates []Template
+	// LiftResourceCaps takes the upper bounds off the CPU fields of a ResourceSpec (spec 8): an operator whose machines are
+	// larger may (control-plane reference 3).
+	LiftResourceCaps bool
 }
 
 // Serves says whether deployments of the source can be made here.

@@ -113,18 +113,18 @@ func listed(sources []Source) string {
 
 // validateFields checks the form of every field and, with a source, that the source has the field. A patch passes no
 // source: there a field of another source is a conflict with what is stored, not a malformed request.
-func validateFields(problems *Problems, source Source, cfg SourceConfig, rev SourceRevisionConfig, refs *[]SecretReference) {
+func validateFields(problems *Problems, inst Installation, source Source, cfg SourceConfig, rev SourceRevisionConfig, refs *[]SecretReference) {
 	if source.Known() {
 		for _, f := range misplaced(source, cfg, rev, refs) {
 			problems.Add(f.loc, "%s", f.message(source))
 		}
 	}
-	validateConfig(problems, cfg)
+	validateConfig(problems, inst, cfg)
 	validateRevisionConfig(problems, rev)
 	validateReferences(problems, deref(refs))
 }
 
-func validateConfig(problems *Problems, cfg SourceConfig) {
+func validateConfig(problems *Problems, inst Installation, cfg SourceConfig) {
 	validateUUID(problems, cfg.IntegrationID, "source_config", "integration_id")
 	validateUUID(problems, cfg.ListenerID, "source_config", "listener_id")
 	if v := cfg.RepoURL; v != nil && (!repoURLForm.MatchString(*v) || len(*v) > MaxFieldLength) {
@@ -145,7 +145,7 @@ func validateConfig(problems *Problems, cfg SourceConfig) {
 	validateCommand(problems, cfg.InstallCommand, "install_command")
 	validateCommand(problems, cfg.BuildCommand, "build_command")
 	if cfg.ResourceSpec != nil {
-		cfg.ResourceSpec.validate(problems)
+		cfg.ResourceSpec.validate(problems, inst.LiftResourceCaps)
 	}
 }
 

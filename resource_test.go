@@ -106,3 +106,35 @@ func TestResourceRules(t *testing.T) {
 		}
 	}
 }
+
+func TestLiftedCaps(t *testing.T) {
+	t.Parallel()
+	lifted := everything
+	lifted.LiftResourceCaps = true
+	for _, c := range []struct {
+		name         string
+		spec         slipway.ResourceSpec
+		want, capped int // problems with the caps lifted, and without
+	}{
+		{"large", slipway.ResourceSpec{CPU: p(32.0), QueueCPU: p(64.0), CacheCPULimit: p(96.0)}, 0, 3},
+		{"the lower bound stays", slipway.ResourceSpec{CPU: p(0.04)}, 1, 1},
+		{"no machine has it", slipway.ResourceSpec{CPU: p(1e9)}, 1, 1},
+		{"the order stays", slipway.ResourceSpec{CPU: p(32.0), CPULimit: p(16.0)}, 1, 2},
+	} {
+		in := valid(slipway.SourceExternalContainer)
+		in.SourceConfig.ResourceSpec = &c.spec
+		_, err := slipway.Create("t", in, lifted, "", at, ids())
+		_, capped := slipway.Create("t", in, everything, "", at, ids())
+		if got, without := len(places(err)), len(places(capped)); got != c.want || without != c.capped {
+			t.Errorf("%s: %d problems (%v), %d with the caps; want %d, %d", c.name, got, err, without, c.want, c.capped)
+		}
+		change, err := slipway.Create("t", valid(slipway.SourceExternalContainer), lifted, "", at, ids())
+		if err != nil {
+			t.Fatal(err)
+		}
+		patch := slipway.DeploymentPatch{SourceConfig: slipway.SourceConfig{ResourceSpec: &c.spec}}
+		if _, err := slipway.Patch(change.Deployment, patch, lifted, slipway.Facts{}, at, ids()); len(places(err)) != c.want {
+			t.Errorf("%s, patched: %v, want %d problems", c.name, err, c.want)
+		}
+	}
+}

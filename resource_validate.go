@@ -16,6 +16,8 @@ const (
 	MinCPU      = 0.1
 	MaxCPU      = 8.0
 	MaxCPULimit = 16.0
+	// MaxLiftedCPU bounds them where the installation lifts the caps; no machine has more.
+	MaxLiftedCPU = 4096.0
 	// MaxSpecList bounds each list and map of a ResourceSpec.
 	MaxSpecList = 200
 )
@@ -23,10 +25,10 @@ const (
 func inSpec(path ...any) []any { return append(at("source_config", "resource_spec"), path...) }
 
 // validate checks the bounds of spec 2.4 and 8 on the rounded values, and that limits and maxima are not below requests
-// and minima.
-func (s ResourceSpec) validate(problems *Problems) {
+// and minima. lifted takes the upper bounds off CPU values.
+func (s ResourceSpec) validate(problems *Problems, lifted bool) {
 	given := s.Rounded()
-	given.validateCPU(problems) // a default that follows from a wrong value is not another mistake
+	given.validateCPU(problems, lifted) // a default that follows from a wrong value is not another mistake
 	given.validateCounts(problems)
 	full := s.WithDefaults()
 	full.validateOrder(problems)
@@ -57,18 +59,22 @@ func (s ResourceSpec) bounded(problems *Problems) bool {
 	return len(*problems) == before
 }
 
-func (s ResourceSpec) validateCPU(problems *Problems) {
+func (s ResourceSpec) validateCPU(problems *Problems, lifted bool) {
+	most, mostLimit := MaxCPU, MaxCPULimit
+	if lifted {
+		most, mostLimit = MaxLiftedCPU, MaxLiftedCPU
+	}
 	for _, f := range []struct {
 		name  string
 		value *float64
 		max   float64
 	}{
-		{"cpu", s.CPU, MaxCPU},
-		{"cpu_limit", s.CPULimit, MaxCPULimit},
-		{"queue_cpu", s.QueueCPU, MaxCPU},
-		{"queue_cpu_limit", s.QueueCPULimit, MaxCPULimit},
-		{"cache_cpu", s.CacheCPU, MaxCPU},
-		{"cache_cpu_limit", s.CacheCPULimit, MaxCPULimit},
+		{"cpu", s.CPU, most},
+		{"cpu_limit", s.CPULimit, mostLimit},
+		{"queue_cpu", s.QueueCPU, most},
+		{"queue_cpu_limit", s.QueueCPULimit, mostLimit},
+		{"cache_cpu", s.CacheCPU, most},
+		{"cache_cpu_limit", s.CacheCPULimit, mostLimit},
 	} {
 		if f.value != nil && !(*f.value >= MinCPU && *f.value <= f.max) {
 			problems.Add(inSpec(f.name), "%s %v is outside %v to %v cores", f.name, *f.value, MinCPU, f.max)

@@ -77,6 +77,41 @@ func validateReferences(problems *Problems, refs []SecretReference) {
 	}
 }
 
+// validateFilledOnce checks that no environment variable of a request is both a secret and a reference.
+func validateFilledOnce(problems *Problems, secrets []Secret, refs []SecretReference) {
+	names := make([]string, len(secrets))
+	for i, s := range secrets {
+		names[i] = s.Name
+	}
+	for i, r := range refs {
+		if has(names, r.Name) {
+			problems.Add(at("secret_references", i, "name"), "%q is given as a secret too; keep one", r.Name)
+		}
+	}
+}
+
+// filledTwice is validateFilledOnce against what is stored, as sentences.
+func filledTwice(d Deployment, in DeploymentPatch, facts Facts) []string {
+	var found []string
+	switch {
+	case in.SecretReferences != nil && in.Secrets == nil:
+		for _, r := range *in.SecretReferences {
+			if has(facts.SecretNames, r.Name) {
+				found = append(found, "secret reference "+r.Name+" is a secret of this deployment already; send secrets without it")
+			}
+		}
+	case in.Secrets != nil && in.SecretReferences == nil:
+		for _, r := range d.SecretReferences {
+			for _, s := range *in.Secrets {
+				if s.Name == r.Name {
+					found = append(found, "secret "+s.Name+" is filled by a secret reference of this deployment already; send secret_references without it")
+				}
+			}
+		}
+	}
+	return found
+}
+
 // MinRedacted is the length in bytes from which a secret value is taken out of log lines; shorter ones would blot out
 // ordinary text.
 const MinRedacted = 4

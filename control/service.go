@@ -21,6 +21,8 @@ type Config struct {
 	Sources []slipway.Source
 	// Templates that internal_template deployments start from.
 	Templates []slipway.Template
+	// LiftResourceCaps takes the upper bounds off the CPU fields of resource specs (spec 8).
+	LiftResourceCaps bool
 	// UploadKey signs upload URLs; it must outlive restarts, or issued URLs die with the process.
 	UploadKey []byte
 	// UploadTTL is how long an upload URL is good for; 0 = one hour.
@@ -132,7 +134,7 @@ func New(cfg Config, deps Deps) *Service {
 		cfg.ListenerPatience = time.Minute
 	}
 	return &Service{
-		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources, Templates: cfg.Templates}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
+		cfg: cfg, inst: slipway.Installation{Sources: cfg.Sources, Templates: cfg.Templates, LiftResourceCaps: cfg.LiftResourceCaps}, store: deps.Store, blob: deps.Blob, sealer: deps.Sealer,
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
 		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()), outbox: newOutbox(), sender: deps.Webhooks,
 		tokens: deps.Verifier, access: newAccess(deps.Store, deps.Clock), refused: newRefusals(),

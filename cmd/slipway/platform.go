@@ -106,7 +106,7 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 		return err
 	}
 	p.control = control.New(s.access.apply(control.Config{
-		BaseURL: s.base(p.url), Sources: sources, ListenerPatience: s.remote.patience, Templates: templates.All(),
+		BaseURL: s.base(p.url), Sources: sources, ListenerPatience: s.remote.patience, Templates: templates.All(), LiftResourceCaps: s.liftCaps,
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
 		PlainHosts: s.allowHTTPGit, Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
 	}), control.Deps{

@@ -30,6 +30,7 @@ type upSettings struct {
 	sources         []string
 	allowRegistries []string
 	builds          int
+	liftCaps        bool
 	keep            keepSettings
 	access          accessSettings
 	oidc            oidcSettings
@@ -95,6 +96,7 @@ func upCommand() *cobra.Command {
 	flags.StringArrayVar(&s.allowHTTPGit, "allow-http-git", nil, "allow the git host HOST:PORT to be spoken to without TLS (repeatable)")
 	flags.StringSliceVar(&s.sources, "sources", defaultSources(), "sources that deployments may have; internal_container opens a registry to push images to")
 	flags.StringSliceVar(&s.allowRegistries, "allow-registry", nil, "other registry whose images internal_container may name, with the credentials of 'docker login' (repeatable)")
+	flags.BoolVar(&s.liftCaps, "lift-resource-caps", false, "let resource specs ask for more than 8 cores, and limits of more than 16")
 	s.keep.flags(cmd)
 	s.access.flags(cmd)
 	s.oidc.flags(cmd)
