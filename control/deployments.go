@@ -201,7 +201,7 @@ func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, i
 			out, err = masked(tx, d)
 			return err
 		}
-		facts, err := s.facts(tx, d, in, who)
+		facts, err := s.facts(tx, d, newest, in, who)
 		if err != nil {
 			return err
 		}
@@ -224,17 +224,14 @@ func (s *Service) patch(ctx context.Context, who slipway.Principal, id string, i
 	return out, err
 }
 
-func (s *Service) facts(tx slipway.Tx, d slipway.Deployment, in slipway.DeploymentPatch, who slipway.Principal) (slipway.Facts, error) {
-	facts := slipway.Facts{By: who.ID}
+func (s *Service) facts(tx slipway.Tx, d slipway.Deployment, newest *slipway.Revision, in slipway.DeploymentPatch, who slipway.Principal) (slipway.Facts, error) {
+	facts := slipway.Facts{By: who.ID, LatestNumber: numberOf(newest)}
 	set, err := secretSet(tx, d.SecretSetID)
 	if err != nil {
 		return facts, err
 	}
 	for _, secret := range set.Secrets {
 		facts.SecretNames = append(facts.SecretNames, secret.Name)
-	}
-	if facts.LatestNumber, err = latestNumber(tx, d.ID); err != nil {
-		return facts, err
 	}
 	if path := in.SourceRevisionConfig.SourceTarballPath; path != nil {
 		upload, err := tx.UploadByPath(d.ID, *path)

@@ -42,7 +42,7 @@ func (s *Service) awaitChange(ctx context.Context, listenerID, cursor string) er
 func (s *Service) readDesired(ctx context.Context, listenerID, cursor string) (slipway.DesiredState, error) {
 	now, _ := s.topics.state(listenerID)
 	state := slipway.DesiredState{Cursor: s.topics.cursor(now)}
-	q := slipway.DeploymentQuery{Listener: &listenerID, Statuses: everyStatus()}
+	q := slipway.DeploymentQuery{Listener: &listenerID, Statuses: slipway.DeploymentStatuses()}
 	if from, known := s.topics.version(cursor); known {
 		q.IDs, state.Partial = s.topics.since(listenerID, from)
 	}

@@ -165,8 +165,8 @@ func stillPlaced(tx slipway.Tx, l slipway.Listener) error {
 	return nil
 }
 
-// DeleteListener removes a listener. CodeBadRequest while deployments name it, deleted ones that are not torn down yet
-// included: nobody else could.
+// DeleteListener removes a listener. CodeBadRequest while deployments name it, deleted ones that are not purged included:
+// nobody else could destroy their data.
 func (s *Service) DeleteListener(ctx context.Context, who slipway.Principal, id string) error {
 	if err := authorize(who, mayDelete); err != nil {
 		return err
@@ -182,7 +182,7 @@ func (s *Service) DeleteListener(ctx context.Context, who slipway.Principal, id 
 		}
 		if len(placed) > 0 {
 			return slipway.Errorf(slipway.CodeBadRequest,
-				"listener %q is in use by deployment %q and %d more; delete them first and wait until they are torn down", l.ComputeID, placed[0].Name, len(placed)-1)
+				"listener %q is in use by deployment %q and %d more; delete them, and purge them or wait until they are, first", l.ComputeID, placed[0].Name, len(placed)-1)
 		}
 		if err := tx.DeleteListener(l.ID); err != nil {
 			return err
@@ -196,7 +196,7 @@ func (s *Service) DeleteListener(ctx context.Context, who slipway.Principal, id 
 }
 
 func deploymentsOf(tx slipway.Tx, listenerID string) ([]slipway.Deployment, error) {
-	return tx.Deployments(slipway.DeploymentQuery{Listener: &listenerID, Statuses: everyStatus()})
+	return tx.Deployments(slipway.DeploymentQuery{Listener: &listenerID, Statuses: slipway.DeploymentStatuses()})
 }
 
 func visibleListener(tx slipway.Tx, tenantID, id string) (slipway.Listener, error) {
@@ -237,11 +237,4 @@ func mustChoose(tx slipway.Tx, tenantID string) error {
 	}
 	return slipway.Errorf(slipway.CodeBadRequest,
 		"'source_config.listener_id' is required: there are several listeners; GET /v2/listeners lists them")
-}
-
-func everyStatus() []string {
-	return []string{
-		string(slipway.DeploymentAwaitingDatabase), string(slipway.DeploymentReady), string(slipway.DeploymentUnused),
-		string(slipway.DeploymentUnknown), string(slipway.DeploymentAwaitingDelete),
-	}
 }

@@ -176,7 +176,7 @@ func (f *ListenerFeed) mine(ctx context.Context, ids []string) (map[string]slipw
 		return out, nil
 	}
 	err := f.s.store.View(ctx, func(tx slipway.Tx) error {
-		found, err := tx.Deployments(slipway.DeploymentQuery{Listener: &f.l.ID, IDs: ids, Statuses: everyStatus()})
+		found, err := tx.Deployments(slipway.DeploymentQuery{Listener: &f.l.ID, IDs: ids, Statuses: slipway.DeploymentStatuses()})
 		for _, d := range found {
 			out[d.ID] = d
 		}

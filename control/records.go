@@ -161,10 +161,24 @@ func unfinished(tx slipway.Tx, deploymentID string) ([]slipway.Revision, error) 
 	return tx.Revisions(slipway.RevisionQuery{DeploymentID: deploymentID, Statuses: statuses})
 }
 
-func latestNumber(tx slipway.Tx, deploymentID string) (int64, error) {
+// newestRevision returns the revision that was made last; nil = there is none.
+func newestRevision(tx slipway.Tx, deploymentID string) (*slipway.Revision, error) {
 	newest, err := tx.Revisions(slipway.RevisionQuery{DeploymentID: deploymentID, Limit: 1})
 	if err != nil || len(newest) == 0 {
-		return 0, err
+		return nil, err
 	}
-	return newest[0].Number, nil
+	return &newest[0], nil
+}
+
+// latestNumber returns the number of the newest revision; 0 = there is none.
+func latestNumber(tx slipway.Tx, deploymentID string) (int64, error) {
+	newest, err := newestRevision(tx, deploymentID)
+	return numberOf(newest), err
+}
+
+func numberOf(r *slipway.Revision) int64 {
+	if r == nil {
+		return 0
+	}
+	return r.Number
 }

@@ -22,10 +22,7 @@ func (s *Service) ChangeTier(ctx context.Context, who slipway.Principal, id stri
 		if err != nil {
 			return err
 		}
-		facts := slipway.Facts{By: who.ID}
-		if newest != nil {
-			facts.LatestNumber = newest.Number
-		}
+		facts := slipway.Facts{By: who.ID, LatestNumber: numberOf(newest)}
 		change, err := slipway.ChangeTier(d, in, newest, facts, s.clock(), s.ids)
 		if err != nil {
 			return err
@@ -40,13 +37,4 @@ func (s *Service) ChangeTier(ctx context.Context, who slipway.Principal, id stri
 		return err
 	})
 	return out, wrap("change tier", err)
-}
-
-// newestRevision returns the revision that was made last; nil = there is none.
-func newestRevision(tx slipway.Tx, deploymentID string) (*slipway.Revision, error) {
-	newest, err := tx.Revisions(slipway.RevisionQuery{DeploymentID: deploymentID, Limit: 1})
-	if err != nil || len(newest) == 0 {
-		return nil, err
-	}
-	return &newest[0], nil
 }

@@ -54,9 +54,7 @@ func oneOf(problems *slipway.Problems, name string, list []string, valid func(st
 }
 
 func deploymentStatus(s string) bool {
-	return slices.Contains([]slipway.DeploymentStatus{
-		slipway.DeploymentAwaitingDatabase, slipway.DeploymentReady, slipway.DeploymentUnused, slipway.DeploymentAwaitingDelete, slipway.DeploymentUnknown,
-	}, slipway.DeploymentStatus(s))
+	return slices.Contains(slipway.DeploymentStatuses(), s)
 }
 
 func revisionStatus(s string) bool {
@@ -69,11 +67,11 @@ var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}
 
 type deploymentOutput struct{ Body Deployment }
 
-type createInput struct{ Body *DeploymentCreateRequest }
+type createInput struct{ Body DeploymentCreateRequest }
 
 type patchInput struct {
 	DeploymentPath
-	Body *DeploymentPatchRequest
+	Body DeploymentPatchRequest
 }
 
 type listInput struct {
@@ -104,9 +102,6 @@ func (a *api) answer(d control.Deployment, err error) (*deploymentOutput, error)
 }
 
 func (a *api) createDeployment(ctx context.Context, in *createInput) (*deploymentOutput, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	return a.answer(a.svc.Create(ctx, authn.Principal(ctx), in.Body.domain()))
 }
 
@@ -116,9 +111,6 @@ func (a *api) getDeployment(ctx context.Context, in *DeploymentPath) (*deploymen
 
 // patchDeployment answers PATCH /v2/deployments/{deployment_id} (spec 4.1).
 func (a *api) patchDeployment(ctx context.Context, in *patchInput) (*deploymentOutput, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	return a.answer(a.svc.Patch(ctx, authn.Principal(ctx), in.DeploymentID, in.Body.domain()))
 }
 
