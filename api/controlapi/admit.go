@@ -1,12 +1,16 @@
 package controlapi
 
 import (
+	"bufio"
+	"errors"
+	"io"
 	"net/http"
 	"regexp"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
+	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/api/authn"
 	"github.com/slipway-dev/slipway/control"
 )
@@ -46,6 +50,24 @@ func (a *api) authenticate(ctx huma.Context, next func(huma.Context)) {
 	if ctx.Status() == http.StatusForbidden {
 		a.svc.Refused(ctx.Context(), who, call.Operation, subjectOf(ctx, call))
 	}
+}
+
+// bodied is middleware that refuses an absent body where the call needs one as what it is, a failed validation; the
+// framework would answer 400.
+func (a *api) bodied(ctx huma.Context, next func(huma.Context)) {
+	needs := ctx.Operation().RequestBody
+	if needs == nil || !needs.Required {
+		next(ctx)
+		return
+	}
+	body := bufio.NewReaderSize(ctx.BodyReader(), 16)
+	if _, err := body.Peek(1); errors.Is(err, io.EOF) {
+		var problems slipway.Problems
+		problems.Missing([]any{"body"})
+		a.refuse(ctx, problems.Err())
+		return
+	}
+	next(&replaying{inner: ctx, body: &rereader{Reader: body}})
 }
 
 // callOf says what a request is about. A deployment in the path is what the call is about, unless the operation says

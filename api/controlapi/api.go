@@ -9,7 +9,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
-	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/api/authn"
 	"github.com/slipway-dev/slipway/api/problem"
 	"github.com/slipway-dev/slipway/beacon"
@@ -43,7 +42,7 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	mux := http.NewServeMux()
 	a := &api{svc: svc, cfg: cfg}
 	a.huma = humago.New(mux, humaConfig())
-	a.huma.UseMiddleware(problem.PlainJSON, a.authenticate, a.idempotent)
+	a.huma.UseMiddleware(problem.PlainJSON, a.authenticate, a.idempotent, a.bodied)
 	a.deployments()
 	a.deletions()
 	a.tiers()
@@ -116,10 +115,4 @@ func operation(id, method, path, summary string, codes ...int) huma.Operation {
 func created(op huma.Operation) huma.Operation {
 	op.DefaultStatus = http.StatusCreated
 	return op
-}
-
-func missingBody() error {
-	var problems slipway.Problems
-	problems.Missing([]any{"body"})
-	return problems.Err()
 }

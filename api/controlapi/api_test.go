@@ -38,7 +38,7 @@ func newServer(t *testing.T) *server {
 	}
 	store := controltest.NewStore()
 	w := controltest.New(t, store, key, base)
-	return &server{World: w, store: store, t: t, handler: controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)})}
+	return &server{World: w, store: store, t: t, handler: truthful(t, controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)}))}
 }
 
 // call makes a request with the admin key; body is sent as it is.

@@ -3,6 +3,7 @@ package controlapi
 import (
 	"context"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -43,6 +44,12 @@ func (a *api) deletions() {
 	huma.Register(a.huma, operation("delete_deployment", http.MethodDelete, one, "Delete a deployment", 400, 404), a.deleteDeployment)
 	several := operation("delete_deployments", http.MethodDelete, deploymentsPath, "Delete several deployments", 404)
 	several.Description = "Answers 200 when all were deleted, 207 when some were not."
+	several.Responses = map[string]*huma.Response{"207": {
+		Description: http.StatusText(http.StatusMultiStatus),
+		Content: map[string]*huma.MediaType{"application/json": {
+			Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[DeletionsResult](), true, ""),
+		}},
+	}}
 	huma.Register(a.huma, several, a.deleteDeployments)
 	huma.Register(a.huma, operation("restore_deployment", http.MethodPost, one+"/restore", "Bring a deleted deployment back", 400, 404), a.restore)
 	huma.Register(a.huma, operation("purge_deployment", http.MethodPost, one+"/purge", "End the retention of a deleted deployment now; final", 400, 404), a.purge)

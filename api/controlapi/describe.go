@@ -38,14 +38,12 @@ func describe(api *huma.OpenAPI) []byte {
 	withoutAdditional(doc)
 	doc["servers"] = []any{map[string]any{"url": "/", "description": "the installation that serves this description"}}
 	eachOperation(doc, func(_, path string, op map[string]any) {
+		bodyAnswers(op)
 		errorAnswers(op)
 		op["tags"] = []any{subject(path)}
 		explainParameters(op)
 		if op["security"] == nil {
 			op["security"] = []any{} // open to everyone, said in so many words
-		}
-		if id := op["operationId"]; id == "create_deployment" || id == "patch_deployment" {
-			op["requestBody"].(map[string]any)["required"] = true // the framework would answer 400 to its absence, not 422
 		}
 	})
 	out, err := json.MarshalIndent(doc, "", "  ")
@@ -171,11 +169,21 @@ func eachOperation(doc map[string]any, fn func(method, path string, op map[strin
 	}
 }
 
+// bodyAnswers adds what a JSON body can be answered before anybody reads it.
+func bodyAnswers(op map[string]any) {
+	if op["requestBody"] == nil || op["security"] == nil {
+		return // without a body, or a body that is no JSON and describes its answers itself
+	}
+	responses := op["responses"].(map[string]any)
+	responses["413"] = map[string]any{"description": "The body is too large"}
+	responses["415"] = map[string]any{"description": "The body is not JSON"}
+}
+
 func errorAnswers(op map[string]any) {
 	responses, _ := op["responses"].(map[string]any)
 	delete(responses, "default")
 	for code, response := range responses {
-		if !strings.HasPrefix(code, "4") && !strings.HasPrefix(code, "5") {
+		if code < "400" {
 			continue
 		}
 		name := "Error"

@@ -74,11 +74,11 @@ type WebhookPath struct {
 	WebhookID string `path:"webhook_id" format:"uuid" doc:"id of the webhook"`
 }
 
-type createWebhookInput struct{ Body *WebhookRequest }
+type createWebhookInput struct{ Body WebhookRequest }
 
 type patchWebhookInput struct {
 	WebhookPath
-	Body *WebhookRequest
+	Body WebhookRequest
 }
 
 type deliveriesInput struct {
@@ -171,9 +171,6 @@ func (a *api) withSecret(w slipway.Webhook, secret string, err error) (*struct{ 
 }
 
 func (a *api) createWebhook(ctx context.Context, in *createWebhookInput) (*struct{ Body WebhookWithSecret }, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	return a.withSecret(a.svc.CreateWebhook(ctx, authn.Principal(ctx), in.Body.domain()))
 }
 
@@ -193,9 +190,6 @@ func (a *api) getWebhook(ctx context.Context, in *WebhookPath) (*struct{ Body We
 }
 
 func (a *api) patchWebhook(ctx context.Context, in *patchWebhookInput) (*struct{ Body Webhook }, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	return a.webhookAnswer(a.svc.PatchWebhook(ctx, authn.Principal(ctx), in.WebhookID, in.Body.domain()))
 }
 

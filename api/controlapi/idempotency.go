@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -30,6 +31,9 @@ func keyed(op huma.Operation) huma.Operation {
 			Name: idempotencyKey, In: "header", Description: "repeats the answer of an earlier request with the same key and body, for 24 hours",
 			Schema: &huma.Schema{Type: huma.TypeString, MinLength: &one, MaxLength: &most},
 		})
+		if !slices.Contains(op.Errors, http.StatusConflict) { // the first request with the key runs still
+			op.Errors = append(op.Errors, http.StatusConflict)
+		}
 	}
 	return op
 }

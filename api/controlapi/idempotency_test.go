@@ -125,7 +125,7 @@ func TestAKeyOfADeadAttempt(t *testing.T) {
 		}
 		c.after(s)
 		s.Restart() // the process that held the attempt is gone
-		s.handler = controlapi.New(s.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)})
+		s.handler = truthful(t, controlapi.New(s.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)}))
 		if got := s.keyed(s.Key, "k", "POST", "/v2/deployments", body); got.Code != c.want {
 			t.Errorf("%s: %d %s, want %d", c.name, got.Code, got.Body, c.want)
 		}

@@ -61,11 +61,11 @@ type ListenerPath struct {
 
 type listenerOutput struct{ Body Listener }
 
-type createListenerInput struct{ Body *ListenerCreateRequest }
+type createListenerInput struct{ Body ListenerCreateRequest }
 
 type patchListenerInput struct {
 	ListenerPath
-	Body *ListenerPatchRequest
+	Body ListenerPatchRequest
 }
 
 func (a *api) listeners() {
@@ -112,9 +112,6 @@ func (a *api) listListeners(ctx context.Context, in *Page) (*struct{ Body Listen
 }
 
 func (a *api) createListener(ctx context.Context, in *createListenerInput) (*listenerOutput, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	return a.listenerAnswer(a.svc.CreateListener(ctx, authn.Principal(ctx), slipway.ListenerCreate{
 		ComputeType: in.Body.ComputeType, ComputeID: in.Body.ComputeID, Namespaces: in.Body.ComputeConfig.ClusterNamespaces, Version: in.Body.Version,
 	}))
@@ -125,9 +122,6 @@ func (a *api) getListener(ctx context.Context, in *ListenerPath) (*listenerOutpu
 }
 
 func (a *api) patchListener(ctx context.Context, in *patchListenerInput) (*listenerOutput, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	patch := slipway.ListenerPatch{Version: in.Body.Version, ComputeType: in.Body.ComputeType, ComputeID: in.Body.ComputeID}
 	if in.Body.ComputeConfig != nil {
 		patch.Config = &slipway.ListenerCompute{Namespaces: in.Body.ComputeConfig.ClusterNamespaces}

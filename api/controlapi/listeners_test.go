@@ -28,7 +28,7 @@ func newImageServer(t *testing.T) *server {
 	w := controltest.New(t, controltest.NewStore(), key, base, func(c *control.Config) {
 		c.Sources = []slipway.Source{slipway.SourceExternalContainer, slipway.SourceGithost}
 	})
-	return &server{World: w, t: t, handler: controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)})}
+	return &server{World: w, t: t, handler: truthful(t, controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)}))}
 }
 
 func (s *server) listener(compute, namespaces string) string {

@@ -114,17 +114,17 @@ type stateInput struct {
 
 type reportInput struct {
 	ListenerCall
-	Body *ListenerReport
+	Body ListenerReport
 }
 
 type listenerLogsInput struct {
 	ListenerCall
-	Body *ListenerLogs
+	Body ListenerLogs
 }
 
 type listenerMetricsInput struct {
 	ListenerCall
-	Body *ListenerMetrics
+	Body ListenerMetrics
 }
 
 func (a *api) protocol() {
@@ -163,9 +163,6 @@ func (a *api) listenerReport(ctx context.Context, in *reportInput) (*struct{}, e
 	if err != nil {
 		return nil, err
 	}
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	report, err := in.Body.domain()
 	if err == nil {
 		err = f.Report(ctx, report)
@@ -180,9 +177,6 @@ func (a *api) listenerLogs(ctx context.Context, in *listenerLogsInput) (*struct{
 	f, err := a.feed(ctx, in.ListenerCall)
 	if err != nil {
 		return nil, err
-	}
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
 	}
 	entries := make([]slipway.LogEntry, len(in.Body.Entries))
 	for i, e := range in.Body.Entries {
@@ -205,9 +199,6 @@ func (a *api) listenerMetrics(ctx context.Context, in *listenerMetricsInput) (*s
 	f, err := a.feed(ctx, in.ListenerCall)
 	if err != nil {
 		return nil, err
-	}
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
 	}
 	all := make([]slipway.Metrics, len(in.Body.Samples))
 	for i, m := range in.Body.Samples {

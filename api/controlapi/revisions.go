@@ -34,6 +34,11 @@ type RevisionEventsList struct {
 
 type eventsOutput struct{ Body RevisionEventsList }
 
+type reviseInput struct {
+	DeploymentPath
+	Body *DeploymentPatchRequest // may be absent: nothing is to change
+}
+
 func (a *api) revisions() {
 	one := revisionsPath + "/{revision_id}"
 	huma.Register(a.huma, operation("list_revisions", http.MethodGet, revisionsPath, "List revisions", 404), a.listRevisions)
@@ -79,7 +84,7 @@ func (a *api) getRevision(ctx context.Context, in *RevisionPath) (*revisionOutpu
 	return a.answerRevision(a.svc.Revision(ctx, authn.Principal(ctx), in.DeploymentID, in.RevisionID))
 }
 
-func (a *api) createRevision(ctx context.Context, in *patchInput) (*revisionOutput, error) {
+func (a *api) createRevision(ctx context.Context, in *reviseInput) (*revisionOutput, error) {
 	var body DeploymentPatchRequest
 	if in.Body != nil {
 		body = *in.Body

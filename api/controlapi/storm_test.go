@@ -67,7 +67,7 @@ func newStormServer(t *testing.T) *server {
 		t.Fatal(err)
 	}
 	w := controltest.New(t, store, key, base)
-	return &server{World: w, t: t, handler: controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)})}
+	return &server{World: w, t: t, handler: truthful(t, controlapi.New(w.Service, controlapi.Config{BaseURL: base, Version: "test", Log: slog.New(slog.DiscardHandler)}))}
 }
 
 type operationParts struct {

@@ -23,12 +23,12 @@ type ResourceTiersRequest struct {
 
 type deploymentTierInput struct {
 	DeploymentPath
-	Body *DeploymentTierRequest
+	Body DeploymentTierRequest
 }
 
 type resourceTiersInput struct {
 	DeploymentPath
-	Body *ResourceTiersRequest
+	Body ResourceTiersRequest
 }
 
 type countOutput struct {
@@ -56,9 +56,6 @@ func (a *api) freeCount(ctx context.Context, _ *struct{}) (*countOutput, error) 
 
 // changeDeploymentTier sets both tiers from one; a serverless database is shared and has none.
 func (a *api) changeDeploymentTier(ctx context.Context, in *deploymentTierInput) (*deploymentOutput, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	tier := slipway.Tier(in.Body.DeploymentTier)
 	change := slipway.TierChange{Compute: &tier, Field: "deployment_tier"}
 	if tier.Dedicated() {
@@ -68,9 +65,6 @@ func (a *api) changeDeploymentTier(ctx context.Context, in *deploymentTierInput)
 }
 
 func (a *api) changeResourceTiers(ctx context.Context, in *resourceTiersInput) (*deploymentOutput, error) {
-	if in.Body == nil {
-		return nil, a.problem(missingBody())
-	}
 	change := slipway.TierChange{Compute: tierOrNil(in.Body.ComputeTier), Database: tierOrNil(in.Body.DatabaseTier)}
 	return a.answer(a.svc.ChangeTier(ctx, authn.Principal(ctx), in.DeploymentID, change))
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -22,21 +23,24 @@ const (
 	deliveriesAtOnce = 8
 )
 
-type deliveryAnswer struct {
-	Revisions []deliveredRevision `json:"revisions"`
-	Ignored   []ignoredDeployment `json:"ignored"`
-	Reason    string              `json:"reason,omitempty"`
+// DeliveryResult says what came of a delivery.
+type DeliveryResult struct {
+	Revisions []DeliveredRevision `json:"revisions" required:"true" nullable:"false" doc:"the revisions that it makes"`
+	Ignored   []IgnoredDeployment `json:"ignored" required:"true" nullable:"false" doc:"deployments of the repository that it leaves alone, and why"`
+	Reason    string              `json:"reason,omitempty" doc:"why nothing at all came of it"`
 }
 
-type deliveredRevision struct {
-	DeploymentID string `json:"deployment_id"`
-	RevisionID   string `json:"revision_id"`
+// DeliveredRevision is a revision that a push made.
+type DeliveredRevision struct {
+	DeploymentID string `json:"deployment_id" required:"true" format:"uuid" doc:"whose revision it is"`
+	RevisionID   string `json:"revision_id" required:"true" format:"uuid" doc:"the revision"`
 }
 
-type ignoredDeployment struct {
-	DeploymentID string `json:"deployment_id"`
-	Name         string `json:"name"`
-	Reason       string `json:"reason"`
+// IgnoredDeployment is a deployment that a push leaves alone.
+type IgnoredDeployment struct {
+	DeploymentID string `json:"deployment_id" required:"true" format:"uuid" doc:"the deployment"`
+	Name         string `json:"name" required:"true" doc:"its name"`
+	Reason       string `json:"reason" required:"true" doc:"why it is left alone"`
 }
 
 func (a *api) webhooks(mux *http.ServeMux) {
@@ -50,7 +54,7 @@ func (a *api) webhooks(mux *http.ServeMux) {
 		}
 		a.deliver(w, r)
 	})
-	a.huma.OpenAPI().AddOperation(webhookOperation())
+	a.huma.OpenAPI().AddOperation(a.webhookOperation())
 }
 
 // deliver takes what a git host sends; the host's signature stands in for an API key.
@@ -80,18 +84,18 @@ func (a *api) deliver(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(delivered(done)) // the host is gone if this fails
 }
 
-func delivered(d control.Delivered) deliveryAnswer {
-	out := deliveryAnswer{Revisions: []deliveredRevision{}, Ignored: []ignoredDeployment{}, Reason: d.Reason}
+func delivered(d control.Delivered) DeliveryResult {
+	out := DeliveryResult{Revisions: []DeliveredRevision{}, Ignored: []IgnoredDeployment{}, Reason: d.Reason}
 	for _, r := range d.Revisions {
-		out.Revisions = append(out.Revisions, deliveredRevision(r))
+		out.Revisions = append(out.Revisions, DeliveredRevision(r))
 	}
 	for _, i := range d.Ignored {
-		out.Ignored = append(out.Ignored, ignoredDeployment(i))
+		out.Ignored = append(out.Ignored, IgnoredDeployment(i))
 	}
 	return out
 }
 
-func webhookOperation() *huma.Operation {
+func (a *api) webhookOperation() *huma.Operation {
 	text := &huma.Schema{Type: "string"}
 	return &huma.Operation{
 		OperationID: "deliver_githost_webhook", Method: http.MethodPost, Path: webhookPath, Summary: "Take a delivery of a git host's webhook",
@@ -100,7 +104,12 @@ func webhookOperation() *huma.Operation {
 			"application/json": {Schema: &huma.Schema{Type: "object"}},
 		}},
 		Responses: map[string]*huma.Response{
-			"202": {Description: "Taken; the answer names the revisions it makes, or says why it makes none"},
+			"202": {
+				Description: "Taken; the answer names the revisions it makes, or says why it makes none",
+				Content: map[string]*huma.MediaType{"application/json": {
+					Schema: a.huma.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[DeliveryResult](), true, ""),
+				}},
+			},
 			"400": {Description: "Signed, but no delivery that can be read"}, "401": {Description: "Not signed by the host"},
 			"404": {Description: "No such integration"}, "413": {Description: "Larger than 26214400 bytes"},
 		},

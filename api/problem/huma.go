@@ -80,6 +80,9 @@ func Transform(_ huma.Context, _ string, v any) (any, error) {
 	if model.Status == http.StatusUnsupportedMediaType {
 		answer.Text = "the body's content type is not one this call reads; send JSON with Content-Type: application/json"
 	}
+	if model.Status == http.StatusRequestEntityTooLarge {
+		answer.Text = "the body is larger than this call reads (" + model.Detail + "); send less at once"
+	}
 	if model.Status == http.StatusUnprocessableEntity {
 		answer.Details = []Detail{}
 		for _, e := range model.Errors {
@@ -89,10 +92,16 @@ func Transform(_ huma.Context, _ string, v any) (any, error) {
 	return answer, nil
 }
 
+// invalidTime begins what the framework says of a time that it cannot read; what follows is no help.
+const invalidTime = "invalid date/time for format"
+
 func detail(e *huma.ErrorDetail) Detail {
 	d := Detail{Loc: location(e.Location), Msg: e.Message, Type: "value_error"}
 	if bad, ok := e.Value.(malformed); ok {
 		return Detail{Loc: d.Loc, Msg: "the body is not valid JSON: " + bad.reason, Type: "json_invalid"}
+	}
+	if strings.HasPrefix(e.Message, invalidTime) {
+		d.Msg = "expected a date and time with its zone, such as 2026-01-31T12:00:00Z (in an address + is written %2B)"
 	}
 	before, after, _ := strings.Cut(validation.MsgExpectedRequiredProperty, "%s")
 	if name, ok := strings.CutPrefix(e.Message, before); ok {
