@@ -74,7 +74,7 @@ func (m *Meter) Run(ctx context.Context) error {
 // Read takes what was counted in intervals that are over, of every deployment. One that cannot be read does not keep the
 // others waiting.
 func (m *Meter) Read(ctx context.Context) error {
-	list, err := m.deployments(ctx, slipway.DeploymentQuery{Statuses: everyStatus()})
+	list, err := m.deployments(ctx, slipway.DeploymentQuery{Statuses: slipway.DeploymentStatuses()})
 	if err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (m *Meter) Read(ctx context.Context) error {
 // Last takes everything that was counted of a deployment whose data are about to be destroyed: also of the interval that is
 // not over. When it returns without an error nothing of it is needed any more.
 func (m *Meter) Last(ctx context.Context, deploymentID string) error {
-	list, err := m.deployments(ctx, slipway.DeploymentQuery{IDs: []string{deploymentID}, Statuses: everyStatus()})
+	list, err := m.deployments(ctx, slipway.DeploymentQuery{IDs: []string{deploymentID}, Statuses: slipway.DeploymentStatuses()})
 	if err != nil || len(list) == 0 {
 		return err
 	}
