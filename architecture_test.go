@@ -47,6 +47,7 @@ var house = []group{
 		drivers: map[string][]string{
 			"store":     {"modernc.org/sqlite", "github.com/pressly/goose/v3", "github.com/jackc/pgx/v5"},
 			"image":     {"github.com/google/go-containerregistry"},
+			"source":    {"golang.org/x/text"},
 			"runtime":   {"golang.org/x/sys"},
 			"oidc":      {"github.com/coreos/go-oidc/v3", "github.com/go-jose/go-jose/v4"},
 			"worker":    {"golang.org/x/sys"},

@@ -1,10 +1,12 @@
 package builder
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path"
+	"path/filepath"
 	"slices"
 
 	"github.com/slipway-dev/slipway"
@@ -33,7 +35,26 @@ func prune(app, at string, c graphconfig.Config) error {
 			return err
 		}
 	}
-	return nil
+	return checkLinks(root)
+}
+
+// checkLinks refuses symbolic links that lead out of the source: what builds and the platform read and write through them
+// would be files of this machine.
+func checkLinks(root *os.Root) error {
+	return fs.WalkDir(root.FS(), ".", func(name string, e fs.DirEntry, err error) error {
+		if err != nil || e.Type()&fs.ModeSymlink == 0 {
+			return err
+		}
+		to, err := root.Readlink(name)
+		if err != nil {
+			return fmt.Errorf("check links: %w", err)
+		}
+		_, follow := root.Stat(name)
+		if filepath.IsAbs(to) || !filepath.IsLocal(filepath.Join(filepath.Dir(name), to)) || follow != nil && !errors.Is(follow, fs.ErrNotExist) {
+			return slipway.Errorf(slipway.CodeInvalid, "the source has the link %q to %q, which does not lead to a file of the source: replace it by what it points to", name, to)
+		}
+		return nil
+	})
 }
 
 func pruneDir(root *os.Root, dir, at string) error {

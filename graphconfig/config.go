@@ -117,7 +117,9 @@ func decode(keys map[string]any, found *Findings) Config {
 		if rule := rules[name]; rule != nil && value != nil {
 			rule(found, name, value)
 		}
-		if len(*found) == before && value != nil {
+		if all, ok := value.(map[string]any); ok && name == "graphs" {
+			good[name] = sound(all)
+		} else if len(*found) == before && value != nil {
 			good[name] = value
 		}
 	}
@@ -131,6 +133,18 @@ func decode(keys map[string]any, found *Findings) Config {
 	}
 	c.keys = keys
 	return c
+}
+
+// sound are the graphs with nothing wrong: one that is wrong does not keep the others from being checked.
+func sound(all map[string]any) map[string]any {
+	good := map[string]any{}
+	for id, value := range all {
+		var found Findings
+		if graph(&found, "graphs."+id, value); len(found) == 0 {
+			good[id] = value
+		}
+	}
+	return good
 }
 
 // IDs returns the graph ids in order.

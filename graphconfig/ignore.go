@@ -194,7 +194,7 @@ func (i Ignore) Excluded(files fs.FS, dir string) ([]string, error) {
 		case e.IsDir() && i.Prune(rel):
 			out = append(out, name)
 			return fs.SkipDir
-		case !e.IsDir() && i.Match(rel, false):
+		case !e.IsDir() && i.Match(rel, e.Type()&fs.ModeSymlink != 0 && slices.Contains(alwaysOut(), e.Name())):
 			out = append(out, name)
 		}
 		return nil

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"strings"
 	"syscall"
 
 	"github.com/slipway-dev/slipway"
@@ -22,6 +21,7 @@ type Limits struct {
 	Bytes   int64 // 0 = 2 GiB
 	Entries int   // 0 = 100 000
 	Name    int   // bytes of one name; 0 = 1024
+	Ratio   int64 // how many times its own size it may unpack to, from 64 MiB on; 0 = 200
 }
 
 func (l Limits) withDefaults() Limits {
@@ -33,6 +33,9 @@ func (l Limits) withDefaults() Limits {
 	}
 	if l.Name == 0 {
 		l.Name = 1024
+	}
+	if l.Ratio == 0 {
+		l.Ratio = 200
 	}
 	return l
 }
@@ -68,19 +71,22 @@ func Unpack(ctx context.Context, r io.Reader, dir string, limits Limits) error {
 		return fmt.Errorf("unpack: %w", err)
 	}
 	defer root.Close()
-	z, err := gzip.NewReader(r)
+	packed := &counter{r: r}
+	z, err := gzip.NewReader(packed)
 	if err != nil {
 		return slipway.Errorf(slipway.CodeInvalid, "the source archive is not gzip: upload a .tar.gz: %w", err)
 	}
 	limits = limits.withDefaults()
-	u := unpacking{ctx: ctx, root: root, limits: limits, left: limits.Bytes, made: map[string]bool{".": true}}
-	for archive := tar.NewReader(z); ; {
+	u := unpacking{ctx: ctx, root: root, limits: limits, packed: packed, left: limits.Bytes, made: map[string]bool{".": true}, names: map[string]string{}}
+	for archive := tar.NewReader(reader{&u, z}); ; {
 		h, err := archive.Next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
+		case slipway.ErrorCode(err) == slipway.CodeTooLarge:
+			return err
 		case err != nil:
 			return slipway.Errorf(slipway.CodeInvalid, "the source archive is damaged: %w", err)
 		}
@@ -90,36 +96,17 @@ func Unpack(ctx context.Context, r io.Reader, dir string, limits Limits) error {
 	}
 }
 
-func check(h *tar.Header, limits Limits) error {
-	name := strings.ReplaceAll(h.Name, `\`, "/")
-	switch {
-	case len(name) > limits.Name:
-		return slipway.Errorf(slipway.CodeInvalid, "the source archive has a name of %d bytes: %d is the limit", len(name), limits.Name)
-	case strings.HasPrefix(name, "/") || strings.ContainsRune(name, 0):
-		return slipway.Errorf(slipway.CodeInvalid, "the source archive has the absolute name %q: use relative ones", h.Name)
-	}
-	for _, part := range strings.Split(name, "/") {
-		if part == ".." {
-			return slipway.Errorf(slipway.CodeInvalid, "the source archive has %q, which leads out of it: remove the ..", h.Name)
-		}
-	}
-	switch h.Typeflag {
-	case tar.TypeReg, tar.TypeDir, tar.TypeXGlobalHeader:
-		return nil
-	case tar.TypeSymlink, tar.TypeLink:
-		return slipway.Errorf(slipway.CodeInvalid, "the source archive has the link %q: replace it by the file it points to", h.Name)
-	}
-	return slipway.Errorf(slipway.CodeInvalid, "the source archive has %q, which is neither a file nor a directory: leave it out", h.Name)
-}
-
 // unpacking is an archive on its way.
 type unpacking struct {
 	ctx     context.Context
 	root    *os.Root
 	limits  Limits
-	left    int64           // bytes that may still come
-	entries int             // that came, with the directories that they needed
-	made    map[string]bool // directories
+	packed  *counter
+	read    int64             // bytes that came out of the compression
+	left    int64             // bytes that files may still have
+	entries int               // that came, with the directories that they needed
+	made    map[string]bool   // directories
+	names   map[string]string // as they came, by what is the same on other systems
 }
 
 // entry writes one entry. A later entry replaces an earlier file of the same name, as tar does it.
@@ -134,6 +121,9 @@ func (u *unpacking) entry(h *tar.Header, r io.Reader) error {
 		return err
 	}
 	name := path.Clean(h.Name)
+	if err := u.distinct(name); err != nil {
+		return err
+	}
 	switch {
 	case h.Typeflag == tar.TypeXGlobalHeader:
 		return nil
@@ -185,9 +175,12 @@ func (u *unpacking) file(h *tar.Header, name string, r io.Reader) error {
 	if err != nil {
 		return refused(h.Name, err)
 	}
-	_, err = io.Copy(f, reader{u.ctx, r})
+	_, err = io.Copy(f, r)
 	if err = errors.Join(err, f.Close()); u.ctx.Err() != nil {
 		return context.Cause(u.ctx)
+	}
+	if slipway.ErrorCode(err) == slipway.CodeTooLarge {
+		return err
 	}
 	if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, gzip.ErrChecksum) {
 		return slipway.Errorf(slipway.CodeInvalid, "the source archive ends within %q: upload it again: %w", h.Name, err)
@@ -212,15 +205,35 @@ func refused(name string, err error) error {
 	return slipway.Errorf(slipway.CodeInvalid, "the source archive has %q, which cannot be written: %w", name, err)
 }
 
-// reader ends with its context.
+// counter counts the bytes of the archive itself.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// slack is how many bytes may come out of the compression, whatever went in.
+const slack = 64 << 20
+
+// reader is what comes out of the compression. It ends with the context, and where so much comes out of so little that it
+// can only be meant to fill the disk: also what no entry accounts for is counted.
 type reader struct {
-	ctx context.Context
-	r   io.Reader
+	u *unpacking
+	r io.Reader
 }
 
 func (r reader) Read(p []byte) (int, error) {
-	if err := r.ctx.Err(); err != nil {
+	if err := r.u.ctx.Err(); err != nil {
 		return 0, err
 	}
-	return r.r.Read(p)
+	n, err := r.r.Read(p)
+	if r.u.read += int64(n); r.u.read > slack && r.u.read/r.u.limits.Ratio > r.u.packed.n {
+		return n, slipway.Errorf(slipway.CodeTooLarge, "the source archive unpacks to more than %d times its size: leave out what is not needed", r.u.limits.Ratio)
+	}
+	return n, err
 }
