@@ -48,16 +48,7 @@ func (a *app) integrationsListCommand() *cobra.Command {
 }
 
 func allIntegrations(ctx context.Context, c *client.Client) ([]client.Integration, error) {
-	all := []client.Integration{}
-	for more, offset := true, 0; more; {
-		page, next, err := c.Integrations(ctx, pageSize, offset)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, page...)
-		more, offset = len(page) == pageSize && next > offset, next
-	}
-	return all, nil
+	return everyPage(func(limit, offset int) ([]client.Integration, int, error) { return c.Integrations(ctx, limit, offset) })
 }
 
 // integrationNamed finds an integration by its name.

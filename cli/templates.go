@@ -13,14 +13,11 @@ func (a *app) templatesCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all := []client.Template{}
-			for more, offset := true, 0; more; {
-				page, next, err := c.Templates(cmd.Context(), pageSize, offset)
-				if err != nil {
-					return err
-				}
-				all = append(all, page...)
-				more, offset = len(page) == pageSize && next > offset, next
+			all, err := everyPage(func(limit, offset int) ([]client.Template, int, error) {
+				return c.Templates(cmd.Context(), limit, offset)
+			})
+			if err != nil {
+				return err
 			}
 			if a.json {
 				return a.printJSON(all)
