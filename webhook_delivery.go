@@ -31,6 +31,7 @@ type Delivery struct {
 	Status       DeliveryStatus
 	Attempts     int
 	NextAt       time.Time // with DeliveryPending: when it is tried, or the lease of who tries it ends
+	Leased       bool      // somebody tries it now
 	CreatedAt    time.Time
 	AttemptedAt  time.Time // zero = never
 	ResponseCode int       // of the last attempt; 0 = none

@@ -17,6 +17,8 @@ type WebhookRecords interface {
 	// DueDeliveries returns pending deliveries with NextAt at or before now, the longest due first, but none of the busy
 	// webhooks.
 	DueDeliveries(now time.Time, busy []string, limit int) ([]Delivery, error)
+	// DeliveriesBetween returns pending deliveries with NextAt after from, up to and including until.
+	DeliveriesBetween(from, until time.Time) ([]Delivery, error)
 	// NextDelivery is the earliest NextAt of a pending delivery; zero without any.
 	NextDelivery() (time.Time, error)
 	// PruneWebhookLog removes a webhook's deliveries up to and including seq, and the finished ones made before a time.

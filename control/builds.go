@@ -10,11 +10,14 @@ import (
 
 var _ slipway.BuildQueue = (*Service)(nil)
 
-// Recover frees every build lease and every keyed request that was under way. Only whoever knows that no builder and no other
+// Recover frees every build lease, every keyed request and every delivery that was under way. Only whoever knows that no builder and no other
 // control service is alive may call it: the single-machine platform at its start, whose parts died with the process before.
 func (s *Service) Recover(ctx context.Context) error {
 	return wrap("recover builds", s.update(ctx, func(tx slipway.Tx) error {
 		if err := tx.FreeIdempotencyClaims(); err != nil {
+			return err
+		}
+		if err := s.freeDeliveries(tx); err != nil {
 			return err
 		}
 		held, err := tx.Revisions(slipway.RevisionQuery{Statuses: []slipway.RevisionStatus{slipway.Building}})

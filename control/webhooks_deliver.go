@@ -145,7 +145,7 @@ func (s *Service) claimDeliveries(ctx context.Context) (claimed []slipway.Delive
 				continue // gone, or somebody else's by now
 			}
 			d.Attempts++
-			d.NextAt = now.Add(deliveryLease)
+			d.NextAt, d.Leased = now.Add(deliveryLease), true
 			if err := tx.PutDelivery(d); err != nil {
 				return err
 			}
@@ -174,7 +174,7 @@ func (s *Service) begun(ctx context.Context, claimed []slipway.Delivery) []slipw
 	}
 	err := s.store.Update(ctx, func(tx slipway.Tx) error {
 		for _, d := range back {
-			d.Attempts, d.NextAt = d.Attempts-1, s.clock()
+			d.Attempts, d.NextAt, d.Leased = d.Attempts-1, s.clock(), false
 			if err := tx.PutDelivery(d); err != nil {
 				return err
 			}
@@ -185,6 +185,25 @@ func (s *Service) begun(ctx context.Context, claimed []slipway.Delivery) []slipw
 		s.log.Warn("deliveries not given back", "error", err) // their lease gives them back
 	}
 	return out
+}
+
+// freeDeliveries ends the leases of whoever died while delivering; what waits for a later try goes on waiting.
+func (s *Service) freeDeliveries(tx slipway.Tx) error {
+	now := s.clock()
+	held, err := tx.DeliveriesBetween(now, now.Add(deliveryLease))
+	if err != nil {
+		return err
+	}
+	for _, d := range held {
+		if !d.Leased {
+			continue
+		}
+		d.Leased, d.NextAt = false, now
+		if err := tx.PutDelivery(d); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // tryDelivery sends one delivery and records what came of it.
@@ -248,6 +267,7 @@ func (s *Service) attempted(ctx context.Context, d slipway.Delivery, enabled boo
 		if err != nil {
 			return err
 		}
+		stored.Leased = false
 		done, after := stored.Attempted(w, answer, failure, s.cfg.Deliveries, jitter, s.clock())
 		if !enabled && done.Status == slipway.DeliveryPending {
 			done.Status = slipway.DeliveryFailed

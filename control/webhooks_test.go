@@ -237,6 +237,40 @@ func TestADeathBetweenCommitAndDeliveryLosesNothing(t *testing.T) {
 	})
 }
 
+func TestARestartTriesAgainAtOnceWhatItInterrupted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := controltest.NewStore()
+		first := newHooked(t, store, hanging{})
+		first.listen(slipway.EventDeploymentCreated)
+		first.deployment()
+		ctx, kill := context.WithCancel(t.Context())
+		go first.RunWebhooks(ctx)
+		synctest.Wait()
+		kill()
+		waiting := first.log()[0] // it failed before, and its next try is not due yet
+		waiting.ID, waiting.Seq, waiting.Leased, waiting.NextAt = "another", waiting.Seq+1, false, time.Now().Add(30*time.Second)
+		must(t, 0, store.Update(t.Context(), func(tx slipway.Tx) error { return tx.PutDelivery(waiting) }))
+		r := &receiver{}
+		second := newHooked(t, store, r)
+		second.hook = first.hook
+		must(t, 0, second.Recover(t.Context()))
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		go second.RunWebhooks(ctx)
+		synctest.Wait() // no time passes
+		if len(r.got) != 1 || r.got[0].Header["Slipway-Delivery"] == "another" || r.got[0].Header["Slipway-Attempt"] != "2" {
+			t.Errorf("tried at once: %+v, want the second attempt of what was interrupted alone", r.got)
+		}
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if len(r.got) != 2 || r.got[1].Header["Slipway-Delivery"] != "another" {
+			t.Errorf("after half a minute %d deliveries, want the one that waited too", len(r.got))
+		}
+		stop()
+		synctest.Wait()
+	})
+}
+
 // hanging never answers.
 type hanging struct{}
 

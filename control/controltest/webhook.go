@@ -67,6 +67,11 @@ func (t *tx) Deliveries(q slipway.DeliveryQuery) ([]slipway.Delivery, error) {
 	return cut(out, q.Limit, q.Offset), nil
 }
 
+func (t *tx) DeliveriesBetween(from, until time.Time) ([]slipway.Delivery, error) {
+	all, err := t.DueDeliveries(until, nil, 0)
+	return slices.DeleteFunc(all, func(d slipway.Delivery) bool { return !d.NextAt.After(from) }), err
+}
+
 func (t *tx) DueDeliveries(now time.Time, busy []string, limit int) ([]slipway.Delivery, error) {
 	var out []slipway.Delivery
 	for _, d := range t.sent {

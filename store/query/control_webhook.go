@@ -71,6 +71,12 @@ func (t *tx) DueDeliveries(now time.Time, busy []string, limit int) ([]slipway.D
 	return all(t.c, doc[slipway.Delivery], `SELECT doc FROM webhook_deliveries`+tail, args...)
 }
 
+// DeliveriesBetween returns what is to be tried within a time.
+func (t *tx) DeliveriesBetween(from, until time.Time) ([]slipway.Delivery, error) {
+	return all(t.c, doc[slipway.Delivery], `SELECT doc FROM webhook_deliveries
+WHERE status = 'pending' AND next_at > ? AND next_at <= ? ORDER BY next_at, id`, micros(from), micros(until))
+}
+
 // NextDelivery is when the next delivery is due.
 func (t *tx) NextDelivery() (time.Time, error) {
 	at, _, err := one(t.c, scalar[int64], `SELECT coalesce(min(next_at), 0) FROM webhook_deliveries WHERE status = 'pending'`)

@@ -47,6 +47,13 @@ func webhooks(t *testing.T, s slipway.Store) {
 	log := func(q slipway.DeliveryQuery) string {
 		return ids(t, s, func(tx slipway.Tx) ([]slipway.Delivery, error) { return tx.Deliveries(q) })
 	}
+	between := func(from, until time.Duration) string {
+		return ids(t, s, func(tx slipway.Tx) ([]slipway.Delivery, error) {
+			return tx.DeliveriesBetween(at.Add(from), at.Add(until))
+		})
+	}
+	equal(t, "due within two seconds", between(0, 2*time.Second), "[d3 d2]")
+	equal(t, "due within one second", between(-1, time.Second), "[d4 d3]")
 	equal(t, "due", due(nil, 9), "[d4 d3]")
 	equal(t, "the first due", due(nil, 1), "[d4]")
 	equal(t, "due but for a busy one", due([]string{"w2"}, 9), "[d3]")
