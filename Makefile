@@ -38,6 +38,9 @@ $(GITEA_HOME)/gitea:
 	dir=$$(go mod download -json code.gitea.io/gitea@$(GITEA_VERSION) | sed -n 's/.*"Dir": "\(.*\)",/\1/p') && rm -rf $(GITEA_HOME)/src && cp -r "$$dir" $(GITEA_HOME)/src && chmod -R u+w $(GITEA_HOME)/src
 	cd $(GITEA_HOME)/src && CGO_ENABLED=1 go build -tags 'sqlite sqlite_unlock_notify' -o $@ .
 
+test-layouts: ## every application layout, also those that need minutes where nothing is cached
+	go test -tags layouts -timeout 30m -v ./e2e/layouts
+
 test-workers: .tools/python/.ready workers/node/node_modules/.ready
 	cd workers/node && npm test
 	cd workers/python && $(TOOLS)/python/bin/python -m pytest -q

@@ -114,7 +114,7 @@ func (w *work) install(ctx context.Context) error {
 	p := project(w.dir, w.bundle, w.config)
 	p.InstallCommand, p.BuildCommand = w.job.InstallCommand, w.job.BuildCommand
 	for _, language := range []slipway.Language{slipway.Node, slipway.Python} {
-		if !w.config.Uses(language) {
+		if !w.needs(language) {
 			continue
 		}
 		toolchain := w.Toolchains[language]
@@ -141,6 +141,16 @@ func (w *work) install(ctx context.Context) error {
 	}
 	_, err := checkFiles(w.app, w.at, w.config, true)
 	return err
+}
+
+// needs says whether something of the language is installed: for its graphs, or in JavaScript for components of `ui`.
+func (w *work) needs(language slipway.Language) bool {
+	if language == slipway.Node && len(w.config.UI) > 0 {
+		if _, err := os.Stat(filepath.Join(w.app, filepath.FromSlash(path.Dir(w.at)), "package.json")); err == nil {
+			return true
+		}
+	}
+	return w.config.Uses(language)
 }
 
 // project is what the toolchains get to know.

@@ -111,34 +111,62 @@ func Overrides() map[string]string {
 	}
 }
 
-// Override puts the keys that the environment holds as JSON in place of the file's and returns what is then in force. The
-// variables' values are held to the same rules as the file; the error, CodeInvalid, names them.
-func Override(raw json.RawMessage, getenv func(string) string) (Config, error) {
-	keys, err := document(raw)
-	if err != nil {
-		return Config{}, slipway.Errorf(slipway.CodeInvalid, "the graph configuration: %w", err)
-	}
-	var from []string
-	names := Overrides()
-	for _, name := range slices.Sorted(maps.Keys(names)) {
+// Override puts what the environment holds as JSON in place of the file's keys. raw is the configuration of a bundle; without
+// such variables it comes back as it is. Their values are held to the same rules as the file's and brought into the same
+// form; the error, CodeInvalid, names the variable. names are the variables that were found.
+func Override(raw json.RawMessage, getenv func(string) string) (changed json.RawMessage, names []string, err error) {
+	all := Overrides()
+	var keys map[string]any
+	for _, name := range slices.Sorted(maps.Keys(all)) {
 		text := getenv(name)
 		if text == "" {
 			continue
 		}
-		value, err := document([]byte(text))
+		value, err := override(all[name], text)
 		if err != nil {
-			return Config{}, slipway.Errorf(slipway.CodeInvalid, "%s: %w", name, err)
+			return raw, nil, slipway.Errorf(slipway.CodeInvalid, "%s: %w", name, err)
 		}
-		keys[names[name]] = value
-		from = append(from, name)
+		if keys == nil {
+			if keys, err = document(raw); err != nil {
+				return raw, nil, slipway.Errorf(slipway.CodeInvalid, "the graph configuration: %w", err)
+			}
+		}
+		keys[all[name]], names = value, append(names, name)
 	}
-	changed, err := json.Marshal(keys)
+	if len(names) == 0 {
+		return raw, nil, nil
+	}
+	changed, err = json.Marshal(keys)
+	return changed, names, err
+}
+
+// override checks one key's value and returns it in the form of bundles.
+func override(key, text string) (json.RawMessage, error) {
+	value, err := document([]byte(text))
 	if err != nil {
-		return Config{}, slipway.Errorf(slipway.CodeInvalid, "the graph configuration: %w", err)
+		return nil, err
 	}
-	c, err := Parse(changed)
-	if err != nil && len(from) > 0 {
-		err = slipway.Errorf(slipway.CodeInvalid, "the graph configuration with %s of the environment: %w", strings.Join(from, ", "), err)
+	whole := map[string]any{"graphs": map[string]any{"graph": "./graph.mjs:graph"}, key: value}
+	raw, err := json.Marshal(whole)
+	if err != nil {
+		return nil, err
 	}
-	return c, err
+	c, found := Read(raw)
+	if len(found) > 0 && !(key == "graphs" && len(found) == 1 && found[0].Key == "dependencies") { // a bundle has them installed
+		return nil, found.Err()
+	}
+	var effective map[string]json.RawMessage
+	err = json.Unmarshal(c.Effective(), &effective)
+	return effective[key], err
+}
+
+// BundleGraphs reads the graphs of an effective configuration.
+func BundleGraphs(effective json.RawMessage) (map[string]slipway.BundleGraph, error) {
+	var c Config
+	if err := json.Unmarshal(effective, &struct {
+		Graphs *map[string]Graph `json:"graphs"`
+	}{&c.Graphs}); err != nil {
+		return nil, slipway.Errorf(slipway.CodeInvalid, "the graph configuration: %w", err)
+	}
+	return c.Bundle(), nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/api/agentapi"
 	"github.com/slipway-dev/slipway/bus/local"
 	"github.com/slipway-dev/slipway/engine"
+	"github.com/slipway-dev/slipway/graphconfig"
 	"github.com/slipway-dev/slipway/schedule"
 	"github.com/slipway-dev/slipway/worker/supervise"
 )
@@ -58,6 +60,9 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err != nil {
 		return err
 	}
+	if err := overrideConfig(&bundle, getenv, log); err != nil {
+		return err
+	}
 	config, err := readAppConfig(bundle.Config, getenv)
 	if err != nil {
 		return err
@@ -73,6 +78,26 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	s := agentServer{self: "http://" + reachable(socket.Addr()) + settings.mountPrefix, options: o, settings: settings, bundle: bundle, config: config, log: log, door: door}
 	err = s.run(ctx, getenv)
 	return errors.Join(err, door.close())
+}
+
+// overrideConfig lays the environment's configuration (LANGGRAPH_HTTP and the like) over the bundle's, the process's own
+// variables before those of the configuration's env.
+func overrideConfig(bundle *slipway.Bundle, getenv func(string) string, log *slog.Logger) error {
+	changed, names, err := graphconfig.Override(bundle.Config, func(name string) string {
+		if value := getenv(name); value != "" {
+			return value
+		}
+		return bundle.Env[name]
+	})
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	log.Info("configuration keys come from the environment", "names", names)
+	bundle.Config = changed
+	if slices.Contains(names, "LANGSERVE_GRAPHS") {
+		bundle.Graphs, err = graphconfig.BundleGraphs(changed)
+	}
+	return err
 }
 
 // agentServer is one deployment's agent server.
