@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"github.com/slipway-dev/slipway/feed"
 	"github.com/slipway-dev/slipway/feed/feedtest"
 	"github.com/slipway-dev/slipway/seal"
+	"github.com/slipway-dev/slipway/store/sqlite"
 )
 
 func quiet() *slog.Logger { return slog.New(slog.DiscardHandler) }
@@ -39,7 +41,12 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &site{World: controltest.New(t, controltest.NewStore(), key, "http://slipway.test", func(c *control.Config) {
+	store, err := sqlite.OpenControl(filepath.Join(t.TempDir(), "control.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s := &site{World: controltest.New(t, store, key, "http://slipway.test", func(c *control.Config) {
 		c.Sources = []slipway.Source{slipway.SourceExternalContainer}
 	})}
 	s.tried = make(chan struct{}, 1)
