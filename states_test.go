@@ -47,11 +47,14 @@ func drawn() string {
 		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", s, nextOf(s), yes(s.Terminal()), yes(s.InProgress()))
 	}
 	b.WriteString("\nOne revision of a deployment is in progress at a time. When it ends, the newest QUEUED one goes on and older QUEUED ones\nbecome SKIPPED. A replaced revision stays DEPLOYED; the deployment's active revision tells which one serves.\n")
-	b.WriteString("\n## Deployment\n\nThe status follows from what is active and what is under way.\n\n| Active revision | Unfinished revision | Deleted | Status |\n|---|---|---|---|\n")
+	b.WriteString("\n## Deployment\n\nThe status follows from what is active, what is under way and whether anybody can tell.\n\n| Active revision | Unfinished revision | Listener offline | Deleted | Status |\n|---|---|---|---|---|\n")
 	for _, deleted := range []bool{false, true} {
-		for _, active := range []bool{false, true} {
-			for _, unfinished := range []bool{false, true} {
-				fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", yes(active), yes(unfinished), yes(deleted), deploymentStatus(active, unfinished, deleted))
+		for _, offline := range []bool{false, true} {
+			for _, active := range []bool{false, true} {
+				for _, unfinished := range []bool{false, true} {
+					status := deploymentStatus(active, unfinished, offline, deleted)
+					fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", yes(active), yes(unfinished), yes(offline), yes(deleted), status)
+				}
 			}
 		}
 	}
@@ -84,8 +87,8 @@ func yes(b bool) string {
 	return "no"
 }
 
-func deploymentStatus(active, unfinished, deleted bool) slipway.DeploymentStatus {
-	d := slipway.Deployment{}
+func deploymentStatus(active, unfinished, offline, deleted bool) slipway.DeploymentStatus {
+	d := slipway.Deployment{Unreachable: offline}
 	if active {
 		d.ActiveRevisionID = "r"
 	}
