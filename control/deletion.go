@@ -29,19 +29,22 @@ func (s *Service) deleteOne(tx slipway.Tx, who slipway.Principal, id string, how
 	}
 	switch deleted := d.Status == slipway.DeploymentAwaitingDelete; {
 	case deleted && how.Force:
+		if err := s.condemnProject(tx, who, d, how); err != nil {
+			return err
+		}
 		if err := s.audit(tx, who, "purge_deployment", id, map[string]any{"name": d.Name, "force": true}); err != nil {
 			return err
 		}
 		return tx.PurgeDeployment(d.ID)
 	case deleted:
-		return nil
+		return s.condemnProject(tx, who, d, how)
 	case how.Force:
 		return slipway.Errorf(slipway.CodeBadRequest, "deployment %q is not deleted, so force does not apply; leave it out", d.Name)
 	}
 	if err := s.interruptAll(tx, d.ID); err != nil {
 		return err
 	}
-	if err := releaseTracingProject(tx, d, how); err != nil {
+	if _, err := projectGoes(tx, d, how.TracingProject); err != nil {
 		return err
 	}
 	if err := tx.PutDeployment(d.Deleted(s.clock(), s.cfg.Deletion)); err != nil {
@@ -158,20 +161,36 @@ func (s *Service) Purge(ctx context.Context, who slipway.Principal, id string) e
 	}))
 }
 
-// releaseTracingProject lets the project outlive its deployment, unless it is to go with it.
-func releaseTracingProject(tx slipway.Tx, d slipway.Deployment, how Deletion) error {
-	if how.TracingProject {
+// condemnProject lets the tracing project of a deployment that is deleted already go with it, if that is asked for now.
+func (s *Service) condemnProject(tx slipway.Tx, who slipway.Principal, d slipway.Deployment, how Deletion) error {
+	if !how.TracingProject {
 		return nil
 	}
-	project, err := tx.TracingProjectByName(d.TenantID, d.Name)
-	if slipway.ErrorCode(err) == slipway.CodeNotFound {
-		return nil
-	}
-	if err != nil {
+	changed, err := projectGoes(tx, d, true)
+	if err != nil || !changed {
 		return err
 	}
-	project.DeploymentID = ""
-	return tx.PutTracingProject(project)
+	return s.audit(tx, who, "delete_deployment", d.ID, map[string]any{"name": d.Name, "delete_tracing_project": true})
+}
+
+// projectGoes says whether the tracing project goes with its deployment when that is purged, or outlives it.
+func projectGoes(tx slipway.Tx, d slipway.Deployment, goes bool) (changed bool, err error) {
+	project, err := tx.TracingProjectByName(d.TenantID, d.Name)
+	if slipway.ErrorCode(err) == slipway.CodeNotFound {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	owner := ""
+	if goes {
+		owner = d.ID
+	}
+	if project.DeploymentID == owner {
+		return false, nil
+	}
+	project.DeploymentID = owner
+	return true, tx.PutTracingProject(project)
 }
 
 func (s *Service) interruptAll(tx slipway.Tx, deploymentID string) error {

@@ -65,7 +65,7 @@ func (a *api) deleteDeployment(ctx context.Context, in *deleteInput) (*struct{},
 
 func (a *api) deleteDeployments(ctx context.Context, in *deleteAllInput) (*deletionsOutput, error) {
 	var problems slipway.Problems
-	oneOf(&problems, "deployment_ids", in.DeploymentIDs, uuidText, "uuid")
+	oneOf(&problems, "deployment_ids", in.DeploymentIDs, slipway.IsUUID, "uuid")
 	if err := problems.Err(); err != nil {
 		return nil, a.problem(err)
 	}

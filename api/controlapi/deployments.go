@@ -3,7 +3,6 @@ package controlapi
 import (
 	"context"
 	"net/http"
-	"regexp"
 	"slices"
 	"strings"
 
@@ -61,10 +60,6 @@ func revisionStatus(s string) bool {
 	return slices.Contains(slipway.RevisionStatuses(), slipway.RevisionStatus(s))
 }
 
-func uuidText(s string) bool { return uuidForm.MatchString(s) }
-
-var uuidForm = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$`)
-
 type deploymentOutput struct{ Body Deployment }
 
 type createInput struct{ Body DeploymentCreateRequest }
@@ -117,7 +112,7 @@ func (a *api) patchDeployment(ctx context.Context, in *patchInput) (*deploymentO
 func (a *api) listDeployments(ctx context.Context, in *listInput) (*struct{ Body DeploymentsList }, error) {
 	var problems slipway.Problems
 	oneOf(&problems, "status", commas(in.Status), deploymentStatus, "status of a deployment")
-	oneOf(&problems, "deployment_ids", commas(in.DeploymentIDs), uuidText, "uuid")
+	oneOf(&problems, "deployment_ids", commas(in.DeploymentIDs), slipway.IsUUID, "uuid")
 	if err := problems.Err(); err != nil {
 		return nil, a.problem(err)
 	}

@@ -32,6 +32,27 @@ func TestTracingProjectsComeAndGoWithTheirDeployments(t *testing.T) {
 	}
 }
 
+// Whoever thinks of the project only at the second or at the last DELETE is heard too.
+func TestATracingProjectGoesWhenItIsAskedForLate(t *testing.T) {
+	t.Parallel()
+	s := newServer(t)
+	for name, calls := range map[string][]string{
+		"at once":           {"?delete_tracing_project=true", "?force=true"},
+		"with a repetition": {"", "?delete_tracing_project=true", "?force=true"},
+		"with the force":    {"", "?force=true&delete_tracing_project=true"},
+	} {
+		id := s.want(201, "POST", "/v2/deployments", createGit)["id"].(string)
+		for _, call := range calls {
+			if status, text := s.raw(s.Key, "DELETE", "/v2/deployments/"+id+call, ""); status != 204 {
+				t.Fatalf("%s: DELETE %q = %d %s", name, call, status, text)
+			}
+		}
+		if left := s.want(200, "GET", "/v2/tracing-projects?name=git", "")["resources"].([]any); len(left) != 0 {
+			t.Errorf("%s: %v is left, want nothing", name, left)
+		}
+	}
+}
+
 func TestForeignTracingProjectLooksLikeNothing(t *testing.T) {
 	t.Parallel()
 	s := newServer(t)

@@ -227,6 +227,7 @@ func (t *tx) PurgeDeployment(id string) error {
 	maps.DeleteFunc(t.sets, func(_ string, s slipway.SecretSet) bool { return s.DeploymentID == id })
 	maps.DeleteFunc(t.uploads, func(_ string, u slipway.Upload) bool { return u.DeploymentID == id })
 	maps.DeleteFunc(t.keys, func(_ string, k slipway.APIKey) bool { return k.DeploymentID == id })
+	maps.DeleteFunc(t.projects, func(_ string, p slipway.TracingProject) bool { return p.DeploymentID == id })
 	t.logs = slices.DeleteFunc(t.logs, func(e slipway.LogEntry) bool { return e.DeploymentID == id })
 	return nil
 }
