@@ -211,7 +211,7 @@ func TestTelemetryLosesNothing(t *testing.T) {
 	m := newMachine(t)
 	c := newStation(m)
 	c.up()
-	m.flags = []string{"--telemetry-url", c.url, "--trace-interval", "20ms", "--telemetry-export", "1s", "--usage-interval", "5s"}
+	m.flags = []string{"--telemetry-url", c.url, "--trace-interval", "2ms", "--telemetry-export", "1s", "--usage-interval", "5s"}
 	licence := "SLIPWAY_LICENSE=" + c.key
 	start := func() { m.t.Helper(); m.up(licence) }
 	start()
@@ -233,7 +233,7 @@ func TestTelemetryLosesNothing(t *testing.T) {
 			if time.Now().After(limit) {
 				t.Fatalf("the collector has %+v (%v), want %d transactions", u, err, want*part/8)
 			}
-			time.Sleep(100 * time.Millisecond)
+			time.Sleep(500 * time.Millisecond) // each look is a process
 		}
 	}
 	var load sync.WaitGroup

@@ -42,7 +42,7 @@ func (s *telemetrySettings) flags(cmd *cobra.Command) {
 	flags.StringVar(&s.license, "license", "", "licence key; also "+licenseKeyEnv+" or "+licenseEnv+", which no process list shows")
 	flags.StringVar(&s.licenseFile, "license-file", "", "file that holds the licence key")
 	flags.StringArrayVar(&s.given, "telemetry", nil, "logs=false, metrics=false or traces=false sends none of these (repeatable); in a configuration file telemetry.logs and so on")
-	flags.DurationVar(&s.interval, "trace-interval", time.Hour, "interval in which traces are counted (10ms to 24h)")
+	flags.DurationVar(&s.interval, "trace-interval", time.Hour, "interval in which traces are counted (1ms to 24h)")
 	flags.DurationVar(&s.export, "telemetry-export", time.Minute, "time between exports of metrics, traces and logs (100ms to 24h)")
 	flags.DurationVar(&s.usage, "usage-interval", 24*time.Hour, "time between usage snapshots (1s to 8760h)")
 	flags.DurationVar(&s.slow, "slow-request", 2*time.Second, "requests that take longer are traced in telemetry (1ms to 24h)")
@@ -78,7 +78,7 @@ func (s *telemetrySettings) check() error {
 		flag             string
 		given, low, high time.Duration
 	}{
-		{"--trace-interval", s.interval, 10 * time.Millisecond, 24 * time.Hour},
+		{"--trace-interval", s.interval, time.Millisecond, 24 * time.Hour},
 		{"--telemetry-export", s.export, 100 * time.Millisecond, 24 * time.Hour},
 		{"--usage-interval", s.usage, time.Second, 8760 * time.Hour},
 		{"--slow-request", s.slow, time.Millisecond, 24 * time.Hour},
