@@ -219,7 +219,7 @@ func TestTelemetryLosesNothing(t *testing.T) {
 	check(t, err)
 	address := m.url + "/d/app"
 	var threads []thread
-	for range 6 {
+	for range 16 {
 		threads = append(threads, m.newThread(address))
 	}
 	stop, reached := make(chan struct{}), func(part int64) {
@@ -233,7 +233,7 @@ func TestTelemetryLosesNothing(t *testing.T) {
 			if time.Now().After(limit) {
 				t.Fatalf("the collector has %+v (%v), want %d transactions", u, err, want*part/8)
 			}
-			time.Sleep(500 * time.Millisecond) // each look is a process
+			time.Sleep(time.Duration(max(500, want)) * time.Millisecond) // each look is a process
 		}
 	}
 	var load sync.WaitGroup
