@@ -34,6 +34,7 @@ type DesiredDeployment struct {
 	DeploymentID string
 	TenantID     string
 	Name         string
+	Slug         string // the last part of its address (see Slug); "" = as Name
 	Namespace    string // of the cluster, where the deployment is placed; "" = the data plane's own choice
 	Generation   int64
 	Active       *Blueprint // the revision that serves; nil = none yet
@@ -42,6 +43,14 @@ type DesiredDeployment struct {
 	// Gone. Active and Candidate are nil then.
 	Retired bool
 	Deleted bool // tear everything down and destroy the data, then report Gone
+}
+
+// Route is the name that requests for the deployment come under.
+func (d DesiredDeployment) Route() string {
+	if d.Slug == "" {
+		return d.Name
+	}
+	return d.Slug
 }
 
 // Blueprint is all a runtime needs to run a revision (architecture 4).

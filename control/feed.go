@@ -87,7 +87,7 @@ func (s *Service) desiredAll(tx slipway.Tx, q slipway.DeploymentQuery) ([]slipwa
 }
 
 func (s *Service) desired(tx slipway.Tx, d slipway.Deployment) (slipway.DesiredDeployment, error) {
-	out := slipway.DesiredDeployment{DeploymentID: d.ID, TenantID: d.TenantID, Name: d.Name, Generation: d.Generation}
+	out := slipway.DesiredDeployment{DeploymentID: d.ID, TenantID: d.TenantID, Name: d.Name, Slug: s.Slug(d), Generation: d.Generation}
 	if c := d.SourceConfig.ListenerConfig; c != nil {
 		out.Namespace = text(c.ClusterNamespace)
 	}

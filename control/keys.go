@@ -53,7 +53,14 @@ func (s *Service) Bootstrap(ctx context.Context) (Bootstrapped, error) {
 		return Bootstrapped{}, fmt.Errorf("bootstrap: %w", err)
 	}
 	s.access.forget()
+	s.first.Store(out.TenantID)
 	return out, nil
+}
+
+// Slug is the last part of a deployment's address.
+func (s *Service) Slug(d slipway.Deployment) string {
+	first, _ := s.first.Load().(string)
+	return slipway.Slug(d.Name, d.TenantID, first)
 }
 
 // IssueKey makes a key of a tenant, organisation-wide for "", and returns it in clear, once. It is for operators, not behind

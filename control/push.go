@@ -25,6 +25,20 @@ type PushedRevision struct{ DeploymentID, RevisionID string }
 // IgnoredPush is a deployment that a push leaves alone.
 type IgnoredPush struct{ DeploymentID, Name, Reason string }
 
+// KnowsIntegration says, before a delivery is read, whether there is the integration it is for; CodeNotFound if not.
+func (s *Service) KnowsIntegration(ctx context.Context, id string) error {
+	if !slipway.IsUUID(id) {
+		return slipway.Errorf(slipway.CodeNotFound, "Integration ID %.40s not found.", id)
+	}
+	return wrap("receive delivery", s.store.View(ctx, func(tx slipway.Tx) error {
+		_, err := tx.Integration("", id)
+		if err != nil {
+			return integrationNotFound(id, err)
+		}
+		return nil
+	}))
+}
+
 // Deliver takes what a git host sent to an integration's webhook (spec 2.2, 3; control-plane reference 4). The host's
 // signature is the whole authorisation: CodeUnauthenticated without it. A repetition does nothing, and neither does what
 // does not concern any deployment; the answer says why. Recognising a repetition and making the revisions is one transaction.

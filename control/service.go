@@ -5,6 +5,7 @@ package control
 import (
 	"io"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/singleflight"
@@ -98,6 +99,7 @@ type Service struct {
 	patches  singleflight.Group
 	logged   logSizes
 	attempts attempts
+	first    atomic.Value // string, the id of the first tenant, once bootstrapped
 	hosts    openHosts
 }
 

@@ -140,7 +140,7 @@ func (s *Service) RenameTenant(ctx context.Context, who slipway.Principal, id, n
 	return out, wrap("rename tenant", err)
 }
 
-// DeleteTenant removes an empty tenant with its keys. CodeConflict: it still has deployments, or it is the only one.
+// DeleteTenant removes an empty tenant with its keys. CodeConflict: it still has deployments, or it is the first one.
 func (s *Service) DeleteTenant(ctx context.Context, who slipway.Principal, id string) error {
 	if err := authorizeOrganisation(who, mayManageTenants); err != nil {
 		return err
@@ -173,12 +173,12 @@ func expendable(tx slipway.Tx, t slipway.Tenant) error {
 	if len(left) > 0 {
 		return slipway.Errorf(slipway.CodeConflict, "the tenant %q still has the deployment %q; delete its deployments first, and try again when they are gone", t.Name, left[0].Name)
 	}
-	others, err := tx.Tenants(slipway.TenantQuery{Limit: 2})
+	first, err := tx.Tenants(slipway.TenantQuery{Limit: 1})
 	if err != nil {
 		return err
 	}
-	if len(others) < 2 {
-		return slipway.Errorf(slipway.CodeConflict, "%q is the only tenant; create another before deleting it", t.Name)
+	if len(first) > 0 && first[0].ID == t.ID {
+		return slipway.Errorf(slipway.CodeConflict, "%q is the installation's first tenant, whose deployments have the plain addresses; it stays, empty if need be", t.Name)
 	}
 	return nil
 }

@@ -62,8 +62,8 @@ func same(a, b *url.URL) bool {
 	return a.String() == b.String()
 }
 
-// table maps names to deployments. A name that several tenants use leads to the deployment that came first; the next
-// takes over when that one is forgotten.
+// table maps names to deployments. Names are slugs (see slipway.Slug), which tenants do not share; should two be the same, the
+// deployment that came first has it, and the next takes over when that one is forgotten.
 type table struct {
 	mu     sync.RWMutex
 	byName map[string][]*target

@@ -217,7 +217,7 @@ func (a *actor) switchTo(d slipway.DesiredDeployment, s plan.Step) {
 	if d.Name == "" || (a.route == s && !a.routed.IsZero()) {
 		return
 	}
-	a.l.router.Route(d.Name, a.id, s.RevisionID, s.Endpoint)
+	a.l.router.Route(d.Route(), a.id, s.RevisionID, s.Endpoint)
 	a.route, a.routed = s, a.l.now()
 	a.log.Info("route changed", "deployment", d.Name, "revision_id", s.RevisionID, "endpoint", s.Endpoint)
 }

@@ -157,7 +157,7 @@ func (l *Listener) spread(ctx context.Context, group *errgroup.Group, state slip
 	for _, d := range state.Deployments {
 		wanted[d.DeploymentID] = true
 		if l.actors[d.DeploymentID] == nil && !d.Deleted && !d.Retired {
-			l.router.Route(d.Name, d.DeploymentID, "", "")
+			l.router.Route(d.Route(), d.DeploymentID, "", "")
 		}
 		l.actorOf(ctx, group, d.DeploymentID).want(d)
 	}

@@ -5,6 +5,7 @@ package controlapi
 import (
 	"log/slog"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
@@ -26,6 +27,8 @@ type Config struct {
 	Authn authn.Config
 	// Telemetry tells what the installation sends; nil = it sends nothing.
 	Telemetry beacon.SenderReport
+	// BodyTime is how long a body of JSON may take to come; 0 = 30 s.
+	BodyTime time.Duration
 }
 
 // maxBody bounds a JSON body in bytes; archives go to signed URLs instead.
@@ -40,9 +43,12 @@ type api struct {
 // New returns the API as a handler for the root of a server.
 func New(svc *control.Service, cfg Config) http.Handler {
 	mux := http.NewServeMux()
+	if cfg.BodyTime == 0 {
+		cfg.BodyTime = bodyTime
+	}
 	a := &api{svc: svc, cfg: cfg}
 	a.huma = humago.New(mux, humaConfig())
-	a.huma.UseMiddleware(problem.PlainJSON, a.authenticate, a.idempotent, a.bodied)
+	a.huma.UseMiddleware(problem.PlainJSON, a.timely, a.authenticate, a.idempotent, a.bodied)
 	a.deployments()
 	a.deletions()
 	a.tiers()

@@ -66,11 +66,19 @@ func readBody(r io.Reader, limit int64) (body *rereader, whole bool) {
 		return &rereader{Reader: bytes.NewReader(nil)}, true
 	}
 	text, err := io.ReadAll(io.LimitReader(r, limit+1))
-	if err != nil || int64(len(text)) > limit {
+	if err != nil { // said again: a reader that has failed may well say that it is at its end next time
+		return &rereader{Reader: io.MultiReader(bytes.NewReader(text), failed{err})}, false
+	}
+	if int64(len(text)) > limit {
 		return &rereader{Reader: io.MultiReader(bytes.NewReader(text), r)}, false
 	}
 	return &rereader{Reader: bytes.NewReader(text), text: text}, true
 }
+
+// failed is what is left of a reader that has failed.
+type failed struct{ err error }
+
+func (f failed) Read([]byte) (int, error) { return 0, f.err }
 
 type rereader struct {
 	io.Reader

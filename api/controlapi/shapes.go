@@ -205,7 +205,7 @@ func references(in *[]SecretReference) *[]slipway.SecretReference {
 // shown makes the answer. custom_url is filled for every source when nobody set it: clients print it.
 func (a *api) shown(d control.Deployment) Deployment {
 	out := Deployment{
-		Name: d.Name, Source: string(d.Source), SourceConfig: a.config(d.SourceConfig, d.Name),
+		Name: d.Name, Source: string(d.Source), SourceConfig: a.config(d.SourceConfig, a.svc.Slug(d.Deployment)),
 		SourceRevisionConfig: revisionConfig(d.SourceRevisionConfig), Secrets: []Secret{}, ID: d.ID, TenantID: d.TenantID,
 		CreatedAt: d.CreatedAt.UTC(), UpdatedAt: d.UpdatedAt.UTC(), Status: string(d.Status),
 		LatestRevisionID: orNull(d.LatestRevisionID), ActiveRevisionID: orNull(d.ActiveRevisionID), ImageVersion: orNull(d.ImageVersion),
@@ -223,8 +223,8 @@ func (a *api) shown(d control.Deployment) Deployment {
 	return out
 }
 
-// config makes the answer; without a name custom_url stays as it was set.
-func (a *api) config(c slipway.SourceConfig, name string) SourceConfig {
+// config makes the answer; without a slug custom_url stays as it was set.
+func (a *api) config(c slipway.SourceConfig, slug string) SourceConfig {
 	out := SourceConfig{
 		IntegrationID: c.IntegrationID, RepoURL: c.RepoURL, DeploymentType: c.DeploymentType, BuildOnPush: c.BuildOnPush,
 		CustomURL: c.CustomURL, ResourceSpec: c.ResourceSpec, ListenerID: c.ListenerID, InstallCommand: c.InstallCommand,
@@ -233,8 +233,8 @@ func (a *api) config(c slipway.SourceConfig, name string) SourceConfig {
 	if c.ListenerConfig != nil {
 		out.ListenerConfig = &ListenerConfig{ClusterNamespace: c.ListenerConfig.ClusterNamespace}
 	}
-	if out.CustomURL == nil && name != "" {
-		url := a.cfg.BaseURL + "/d/" + name
+	if out.CustomURL == nil && slug != "" {
+		url := a.cfg.BaseURL + "/d/" + slug
 		out.CustomURL = &url
 	}
 	return out

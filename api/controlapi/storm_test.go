@@ -27,7 +27,17 @@ const stormRequests = 3000
 // database: the answer is never the server's fault, and always JSON.
 func TestNothingBreaksTheAPI(t *testing.T) {
 	t.Parallel()
-	s := newStormServer(t)
+	for _, database := range []string{"sqlite", "postgres"} {
+		t.Run(database, func(t *testing.T) {
+			t.Parallel()
+			stormOn(t, newRealServer(t, database))
+		})
+	}
+}
+
+// stormOn sends the malformed requests to a server.
+func stormOn(t *testing.T, s *server) {
+	t.Helper()
 	ids := []string{
 		s.want(201, "POST", "/v2/deployments", createGit)["id"].(string),
 		s.want(201, "POST", "/v2/deployments", createSource)["id"].(string),

@@ -41,7 +41,7 @@ func (a *api) newUpload(ctx context.Context, in *DeploymentPath) (*uploadOutput,
 // acceptUpload streams the archive of a signed URL to the blob store; it needs no credential.
 func (a *api) acceptUpload(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
-	err := a.svc.AcceptUpload(r.Context(), r.PathValue("upload_id"), q.Get("expires"), q.Get("signature"), r.ContentLength, r.Body)
+	err := a.svc.AcceptUpload(r.Context(), r.PathValue("upload_id"), q.Get("expires"), q.Get("signature"), r.ContentLength, timedBody(w, r, silence, true))
 	if err != nil {
 		problem.Write(w, a.problem(err))
 		return

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -19,8 +20,10 @@ const webhookPath = "/webhooks/githost/{integration_id}"
 const (
 	// maxDelivery bounds a delivery in bytes; GitHub sends no larger ones.
 	maxDelivery = 25 << 20
-	// deliveriesAtOnce bounds how many are in memory.
+	// deliveriesAtOnce bounds how many large ones are in memory.
 	deliveriesAtOnce = 8
+	// smallDelivery is up to which size one is none of those, in bytes; hardly any push is larger.
+	smallDelivery = 64 << 10
 )
 
 // DeliveryResult says what came of a delivery.
@@ -45,28 +48,26 @@ type IgnoredDeployment struct {
 
 func (a *api) webhooks(mux *http.ServeMux) {
 	room := make(chan struct{}, deliveriesAtOnce)
-	mux.HandleFunc("POST "+webhookPath, func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case room <- struct{}{}:
-			defer func() { <-room }()
-		case <-r.Context().Done():
-			return
-		}
-		a.deliver(w, r)
-	})
+	mux.HandleFunc("POST "+webhookPath, func(w http.ResponseWriter, r *http.Request) { a.deliver(w, r, room) })
 	a.huma.OpenAPI().AddOperation(a.webhookOperation())
 }
 
-// deliver takes what a git host sends; the host's signature stands in for an API key.
-func (a *api) deliver(w http.ResponseWriter, r *http.Request) {
+// deliver takes what a git host sends; the host's signature stands in for an API key. It is known only when the body is
+// there, so until then a request gets no more than somebody who may be anybody: nothing is read for an integration that does
+// not exist, it must come in time, and nobody waits for room because others send slowly.
+func (a *api) deliver(w http.ResponseWriter, r *http.Request, room chan struct{}) {
 	id := r.PathValue("integration_id")
-	if !slipway.IsUUID(id) {
-		problem.Write(w, slipway.Errorf(slipway.CodeNotFound, "Integration ID %.40s not found.", id))
+	if err := a.svc.KnowsIntegration(r.Context(), id); err != nil {
+		problem.Write(w, a.problem(err))
 		return
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxDelivery))
+	body, leave, err := a.delivery(w, r, room)
+	defer leave()
 	var tooLarge *http.MaxBytesError
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded):
+		problem.Write(w, &problem.Answer{Status: http.StatusRequestTimeout, Text: "the delivery did not come in time; send it again"})
+		return
 	case errors.As(err, &tooLarge):
 		problem.Write(w, slipway.Errorf(slipway.CodeTooLarge, "the delivery has more than %d bytes", maxDelivery))
 		return
@@ -82,6 +83,23 @@ func (a *api) deliver(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(http.StatusAccepted)
 	_ = json.NewEncoder(w).Encode(delivered(done)) // the host is gone if this fails
+}
+
+// delivery reads the body; a large one waits for room before the rest of it.
+func (a *api) delivery(w http.ResponseWriter, r *http.Request, room chan struct{}) (body []byte, leave func(), err error) {
+	leave = func() {}
+	from := http.MaxBytesReader(w, io.NopCloser(timedBody(w, r, a.cfg.BodyTime, false)), maxDelivery)
+	if body, err = io.ReadAll(io.LimitReader(from, smallDelivery)); err != nil || len(body) < smallDelivery {
+		return body, leave, err
+	}
+	select {
+	case room <- struct{}{}:
+		leave = func() { <-room }
+	case <-r.Context().Done():
+		return nil, leave, r.Context().Err()
+	}
+	rest, err := io.ReadAll(from)
+	return append(body, rest...), leave, err
 }
 
 func delivered(d control.Delivered) DeliveryResult {
@@ -111,7 +129,7 @@ func (a *api) webhookOperation() *huma.Operation {
 				}},
 			},
 			"400": {Description: "Signed, but no delivery that can be read"}, "401": {Description: "Not signed by the host"},
-			"404": {Description: "No such integration"}, "413": {Description: "Larger than 26214400 bytes"},
+			"404": {Description: "No such integration"}, "408": {Description: "Not here in time"}, "413": {Description: "Larger than 26214400 bytes"},
 		},
 	}
 }

@@ -18,6 +18,9 @@ var locationPart = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 // malformed stands for a body that is no JSON: no schema accepts it, so that validation reports it at the body.
 type malformed struct{ reason string }
 
+// cutOff is what the framework says of a body that ends before its announced length. It takes that for its own fault.
+const cutOff = "cannot read request body"
+
 // Format is JSON as the API reads it: null members count as absent (control-plane reference 3) and malformed JSON is a
 // failed validation rather than a bad request.
 func Format() huma.Format {
@@ -77,6 +80,9 @@ func Transform(_ huma.Context, _ string, v any) (any, error) {
 		return v, nil
 	}
 	answer := &Answer{Status: model.Status, Text: model.Detail}
+	if model.Status == http.StatusInternalServerError && model.Detail == cutOff {
+		answer = &Answer{Status: http.StatusBadRequest, Text: "the body ended too early, or is not encoded as its header says; send it again"}
+	}
 	if model.Status == http.StatusUnsupportedMediaType {
 		answer.Text = "the body's content type is not one this call reads; send JSON with Content-Type: application/json"
 	}
