@@ -56,7 +56,7 @@ func quick() []layout {
 
 func slow() []layout {
 	return []layout{
-		{name: "py-pip", answers: agent("pip hi"), shows: "-m pip --python"},
+		{name: "py-pip", answers: agent("pip hi"), shows: "-m pip install"},
 		{name: "py-python312", answers: agent("3.12 hi")},
 		{name: "js-npm-workspaces", config: "apps/agent/langgraph.json", install: "npm ci", build: "npm run build", answers: agent("npm workspaces hi")},
 		{name: "js-pnpm-workspace", config: "apps/agent/langgraph.json", install: "pnpm i --frozen-lockfile", answers: agent("pnpm workspace hi")},

@@ -13,7 +13,7 @@ import (
 func (b build) settings() ([]string, error) {
 	env := []string{
 		"UV_CACHE_DIR=" + filepath.Join(b.cfg.Cache, "uv"), "PIP_CACHE_DIR=" + filepath.Join(b.cfg.Cache, "pip"), "UV_NO_PROGRESS=1",
-		"UV_PYTHON_DOWNLOADS=never", "PIP_NO_INPUT=1", "PIP_ROOT_USER_ACTION=ignore",
+		"UV_PYTHON_DOWNLOADS=never", "PIP_NO_INPUT=1", "PIP_ROOT_USER_ACTION=ignore", "PIP_PROGRESS_BAR=off",
 	}
 	set, project := map[string]string{}, map[string]string{}
 	for _, file := range operatorFiles() {
