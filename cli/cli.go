@@ -18,6 +18,7 @@ type app struct {
 	version string
 	url     string
 	apiKey  string
+	tenant  string
 	dataDir string
 	json    bool
 	getenv  func(string) string
@@ -37,9 +38,11 @@ func Commands(root *cobra.Command, env Environment) []*cobra.Command {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.url, "url", "", "address of the control service (else SLIPWAY_URL, else the local installation)")
 	flags.StringVar(&a.apiKey, "api-key", "", "API key (else SLIPWAY_API_KEY, else the local installation's)")
+	flags.StringVar(&a.tenant, "tenant", "", "id or name of the tenant to act in (else SLIPWAY_TENANT, else the one that 'slipway tenants use' chose)")
 	flags.StringVar(&a.dataDir, "data-dir", "", "data directory of a local installation (else SLIPWAY_DATA_DIR, else ~/.slipway)")
 	flags.BoolVar(&a.json, "json", false, "print JSON")
 	return []*cobra.Command{
+		a.whoamiCommand(), a.tenantsCommand(), a.keysCommand(), a.auditCommand(),
 		a.deployCommand(), a.listCommand(), a.getCommand(), a.revisionsCommand(), a.logsCommand(), a.redeployCommand(),
 		a.deleteCommand(), a.restoreCommand(), a.secretsCommand(), a.openCommand(), a.templatesCommand(), a.integrationsCommand(), a.versionCommand(),
 		a.interruptCommand(), a.eventsCommand(), a.tierCommand(), a.telemetryCommand(), a.configCommand(),

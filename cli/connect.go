@@ -1,11 +1,13 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/slipway-dev/slipway/client"
 )
@@ -14,7 +16,7 @@ import (
 type Credentials struct {
 	URL      string `json:"url"`
 	APIKey   string `json:"api_key"`
-	TenantID string `json:"tenant_id"`
+	TenantID string `json:"tenant_id"` // that the key acts in; `slipway tenants use` changes it
 }
 
 // CredentialsFile is the name of the credentials file inside the data directory.
@@ -49,37 +51,56 @@ func ReadCredentials(dir string) (Credentials, error) {
 	return c, nil
 }
 
-// connect finds the server: flags, then environment, then the credentials of a local installation.
+// connect finds the server: flags, then environment, then the credentials of a local installation; and the tenant in the same
+// order, where the last is what `slipway tenants use` chose for the installation's own key.
 func (a *app) connect() (*client.Client, error) {
-	url, key := a.url, a.apiKey
-	if url == "" {
-		url = a.getenv("SLIPWAY_URL")
-	}
-	if key == "" {
-		key = a.getenv("SLIPWAY_API_KEY")
-	}
-	if url != "" && key != "" {
-		return client.New(url, key), nil
-	}
-	dir, err := DataDir(a.dataDir, a.getenv)
+	c, chosen, err := a.server()
 	if err != nil {
 		return nil, err
 	}
-	local, err := ReadCredentials(dir)
+	if chosen == "" || uuidPattern.MatchString(chosen) {
+		return c.InTenant(strings.ToLower(chosen)), nil
+	}
+	t, err := tenantNamed(context.Background(), c, chosen) // bounded by the client's own time limit
+	if err != nil {
+		return nil, err
+	}
+	return c.InTenant(t.ID), nil
+}
+
+// chosenTenant is the id or name of the tenant to act in, "" to leave it to the server.
+func (a *app) chosenTenant() string {
+	_, chosen, _ := a.server()
+	return chosen
+}
+
+// server finds the server and, apart from it, the tenant that was chosen.
+func (a *app) server() (c *client.Client, tenant string, err error) {
+	url, key, tenant := firstOf(a.url, a.getenv("SLIPWAY_URL")), firstOf(a.apiKey, a.getenv("SLIPWAY_API_KEY")), firstOf(a.tenant, a.getenv("SLIPWAY_TENANT"))
+	if url != "" && key != "" {
+		return client.New(url, key), tenant, nil
+	}
+	dir, local, err := a.local()
 	if errors.Is(err, os.ErrNotExist) {
 		if url != "" {
-			return nil, fmt.Errorf("no API key for %s: give one with --api-key or SLIPWAY_API_KEY", url)
+			return nil, "", fmt.Errorf("no API key for %s: give one with --api-key or SLIPWAY_API_KEY", url)
 		}
-		return nil, fmt.Errorf("no slipway is known here (%s has no %s); start one with `slipway up`, or name one with --url and --api-key", dir, CredentialsFile)
+		return nil, "", fmt.Errorf("no slipway is known here (%s has no %s); start one with `slipway up`, or name one with --url and --api-key", dir, CredentialsFile)
 	}
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	if url == "" {
-		url = local.URL
+	if key == "" { // the choice goes with the key it was made for
+		tenant = firstOf(tenant, local.TenantID)
 	}
-	if key == "" {
-		key = local.APIKey
+	return client.New(firstOf(url, local.URL), firstOf(key, local.APIKey)), tenant, nil
+}
+
+func firstOf(values ...string) string {
+	for _, v := range values {
+		if v != "" {
+			return v
+		}
 	}
-	return client.New(url, key), nil
+	return ""
 }

@@ -174,6 +174,9 @@ func (p *platform) bootstrap(ctx context.Context, where installation) error {
 			return err
 		}
 	}
+	if _, err := p.control.Authenticate(ctx, control.Credential{Key: c.APIKey, TenantID: c.TenantID}); slipway.ErrorCode(err) == slipway.CodeForbidden {
+		c.TenantID = "" // the tenant that was chosen is gone
+	}
 	if c.URL = p.url; c.TenantID == "" {
 		c.TenantID = first.TenantID
 	}
