@@ -26,6 +26,15 @@ func (s *Service) audit(tx slipway.Tx, who slipway.Principal, operation, subject
 	})
 }
 
+// auditDiff records a change of something with the fields that differ; nil before or after means that it did not exist.
+func (s *Service) auditDiff(tx slipway.Tx, who slipway.Principal, operation, subject string, detail map[string]any, before, after any) error {
+	changes, err := slipway.AuditDiff(before, after)
+	if err != nil {
+		return err
+	}
+	return s.audit(tx, who, operation, subject, detail, changes...)
+}
+
 // auditChange records what a change comes to: the fields before and after, and the names of the secrets that were set or
 // removed. before is zero for a new deployment, secrets are the names it had.
 func (s *Service) auditChange(tx slipway.Tx, who slipway.Principal, operation string, before slipway.Deployment, secrets []string, c slipway.Change) error {
@@ -52,10 +61,25 @@ func auditView(d slipway.Deployment) map[string]any {
 	if d.ID == "" {
 		return nil
 	}
-	return map[string]any{
-		"name": d.Name, "source": d.Source, "source_config": d.SourceConfig, "source_revision_config": d.SourceRevisionConfig,
+	view := map[string]any{
+		"status": d.Status, "latest_revision_id": given(d.LatestRevisionID), "active_revision_id": given(d.ActiveRevisionID),
+		"name": d.Name, "display_name": given(d.DisplayName), "source": d.Source, "source_config": d.SourceConfig, "source_revision_config": d.SourceRevisionConfig,
 		"secret_references": d.SecretReferences, "compute_tier": d.ComputeTier, "database_tier": d.DatabaseTier,
 	}
+	for name, at := range map[string]time.Time{"deleted_at": d.DeletedAt, "purge_at": d.PurgeAt} {
+		if !at.IsZero() {
+			view[name] = at.UTC()
+		}
+	}
+	return view
+}
+
+// given is nil for a text that there is none of.
+func given(text string) any {
+	if text == "" {
+		return nil
+	}
+	return text
 }
 
 const (

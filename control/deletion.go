@@ -32,7 +32,7 @@ func (s *Service) deleteOne(tx slipway.Tx, who slipway.Principal, id string, how
 		if err := s.condemnProject(tx, who, d, how); err != nil {
 			return err
 		}
-		if err := s.audit(tx, who, "purge_deployment", id, map[string]any{"name": d.Name, "force": true}); err != nil {
+		if err := s.auditDiff(tx, who, "purge_deployment", id, map[string]any{"name": d.Name, "force": true}, auditView(d), nil); err != nil {
 			return err
 		}
 		return tx.PurgeDeployment(d.ID)
@@ -47,10 +47,11 @@ func (s *Service) deleteOne(tx slipway.Tx, who slipway.Principal, id string, how
 	if _, err := projectGoes(tx, d, how.TracingProject); err != nil {
 		return err
 	}
-	if err := tx.PutDeployment(d.Deleted(s.clock(), s.cfg.Deletion)); err != nil {
+	deleted := d.Deleted(s.clock(), s.cfg.Deletion)
+	if err := tx.PutDeployment(deleted); err != nil {
 		return err
 	}
-	return s.audit(tx, who, "delete_deployment", id, map[string]any{"name": d.Name})
+	return s.auditDiff(tx, who, "delete_deployment", id, map[string]any{"name": d.Name}, auditView(d), auditView(deleted))
 }
 
 // Deletions is what became of a deletion of several.
@@ -115,6 +116,7 @@ func (s *Service) Restore(ctx context.Context, who slipway.Principal, id string)
 		if err != nil {
 			return deploymentNotFound(id, err)
 		}
+		before := d
 		if d, err = d.Restored(s.clock()); err != nil {
 			return err
 		}
@@ -128,7 +130,7 @@ func (s *Service) Restore(ctx context.Context, who slipway.Principal, id string)
 		if err := tx.PutDeployment(d); err != nil {
 			return err
 		}
-		if err := s.audit(tx, who, "restore_deployment", id, map[string]any{"name": d.Name}); err != nil {
+		if err := s.auditDiff(tx, who, "restore_deployment", id, map[string]any{"name": d.Name}, auditView(before), auditView(d)); err != nil {
 			return err
 		}
 		out, err = s.shown(tx, who.TenantID, id)
@@ -151,13 +153,14 @@ func (s *Service) Purge(ctx context.Context, who slipway.Principal, id string) e
 		if d.Purged() {
 			return nil
 		}
+		before := d
 		if d, err = d.Purge(s.clock()); err != nil {
 			return err
 		}
 		if err := tx.PutDeployment(d); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "purge_deployment", id, map[string]any{"name": d.Name})
+		return s.auditDiff(tx, who, "purge_deployment", id, map[string]any{"name": d.Name}, auditView(before), auditView(d))
 	}))
 }
 

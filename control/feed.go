@@ -263,13 +263,14 @@ func (s *Service) deployed(tx slipway.Tx, d slipway.Deployment, r slipway.Revisi
 	if err := s.move(tx, &r, slipway.Deployed, ""); err != nil {
 		return err
 	}
-	before := d.ActiveRevisionID
-	d.ActiveRevisionID = r.ID
+	before, after := d.ActiveRevisionID, r.ID
+	d.ActiveRevisionID = after
 	if err := s.settle(tx, d); err != nil {
 		return err
 	}
 	who := slipway.Principal{ID: reporter(d), TenantID: d.TenantID}
-	return s.audit(tx, who, "switch_revision", d.ID, map[string]any{"name": d.Name, "from": before, "to": r.ID})
+	return s.auditDiff(tx, who, "switch_revision", d.ID, map[string]any{"name": d.Name, "from": before, "to": after},
+		map[string]any{"active_revision_id": given(before)}, map[string]any{"active_revision_id": after})
 }
 
 // reporter is who is behind a report, for the audit log.

@@ -53,7 +53,7 @@ func (s *Service) DescribeApp(ctx context.Context, who slipway.Principal, in App
 		if err := tx.PutIntegration(i); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "describe_app", i.ID, map[string]any{"name": i.Name, "kind": i.Kind, "host_url": i.HostURL})
+		return s.auditDiff(tx, who, "describe_app", i.ID, map[string]any{"name": i.Name}, nil, integrationView(i))
 	})
 	if err != nil {
 		return AppManifest{}, wrap("describe app", err)
@@ -115,8 +115,9 @@ func (s *Service) ConvertApp(ctx context.Context, who slipway.Principal, id, cod
 	if err != nil {
 		return i, wrap("convert app", err)
 	}
+	before := i
 	i.AppID, i.AppSlug, i.UpdatedAt = app.ID, app.Slug, s.clock()
-	return i, wrap("convert app", s.putIntegration(ctx, who, &i, app.Secrets, "create_integration"))
+	return i, wrap("convert app", s.putIntegration(ctx, who, before, &i, app.Secrets))
 }
 
 // InstallationLink returns where a browser installs the tenant's newest GitHub App (control-plane reference 2). CodeNotFound

@@ -44,7 +44,7 @@ func (s *Service) CreateIntegration(ctx context.Context, who slipway.Principal, 
 	if err := s.tryIntegration(ctx, i, in.Secrets); err != nil {
 		return NewIntegration{}, wrap("create integration", err)
 	}
-	if err := s.putIntegration(ctx, who, &i, in.Secrets, "create_integration"); err != nil {
+	if err := s.putIntegration(ctx, who, slipway.Integration{}, &i, in.Secrets); err != nil {
 		return NewIntegration{}, wrap("create integration", err)
 	}
 	return NewIntegration{i, secret}, nil
@@ -78,7 +78,8 @@ func (s *Service) tryIntegration(ctx context.Context, i slipway.Integration, sec
 	return problems.Err()
 }
 
-func (s *Service) putIntegration(ctx context.Context, who slipway.Principal, i *slipway.Integration, secrets slipway.IntegrationSecrets, operation string) error {
+// putIntegration stores a new integration with its credentials; before is what was described of it, zero for nothing.
+func (s *Service) putIntegration(ctx context.Context, who slipway.Principal, before slipway.Integration, i *slipway.Integration, secrets slipway.IntegrationSecrets) error {
 	text, err := json.Marshal(secrets)
 	if err != nil {
 		return err
@@ -90,8 +91,26 @@ func (s *Service) putIntegration(ctx context.Context, who slipway.Principal, i *
 		if err := tx.PutIntegration(*i); err != nil {
 			return err
 		}
-		return s.audit(tx, who, operation, i.ID, map[string]any{"name": i.Name, "kind": i.Kind, "host_url": i.HostURL})
+		return s.auditDiff(tx, who, "create_integration", i.ID, map[string]any{"name": i.Name, "kind": i.Kind, "host_url": i.HostURL},
+			integrationView(before), integrationView(*i))
 	})
+}
+
+// integrationView is what the audit log compares of an integration; nil for none.
+func integrationView(i slipway.Integration) map[string]any {
+	if i.ID == "" {
+		return nil
+	}
+	view := map[string]any{"name": i.Name, "kind": i.Kind, "host_url": i.HostURL, "api_url": given(i.APIURL), "app_slug": given(i.AppSlug)}
+	for name, id := range map[string]int64{"app_id": i.AppID, "installation_id": i.InstallationID} {
+		if id != 0 {
+			view[name] = id
+		}
+	}
+	if len(i.Sealed) > 0 {
+		view["credentials"] = slipway.MaskedSecret // AuditDiff masks it anyway: that there are some is what is told
+	}
+	return view
 }
 
 func (s *Service) unseal(i slipway.Integration) (slipway.IntegrationSecrets, error) {
@@ -138,7 +157,7 @@ func (s *Service) DeleteIntegration(ctx context.Context, who slipway.Principal, 
 		if err := tx.DeleteIntegration(id); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "delete_integration", id, map[string]any{"name": i.Name, "kind": i.Kind})
+		return s.auditDiff(tx, who, "delete_integration", id, map[string]any{"name": i.Name, "kind": i.Kind}, integrationView(i), nil)
 	})
 	if err == nil {
 		s.hosts.forget(id)

@@ -43,7 +43,7 @@ func (s *Service) CreateListener(ctx context.Context, who slipway.Principal, in 
 		if err := alone(tx, l); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "create_listener", l.ID, map[string]any{"compute_id": l.ComputeID, "cluster_namespaces": l.Namespaces})
+		return s.auditDiff(tx, who, "create_listener", l.ID, map[string]any{"compute_id": l.ComputeID}, nil, listenerView(l))
 	})
 	if err == nil {
 		s.beats.wake()
@@ -123,15 +123,18 @@ func (s *Service) PatchListener(ctx context.Context, who slipway.Principal, id s
 		if err := tx.PutListener(l); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "update_listener", l.ID, map[string]any{
-			"compute_id": l.ComputeID, "before": listenerDetail(before), "after": listenerDetail(l),
-		})
+		return s.auditDiff(tx, who, "update_listener", l.ID, map[string]any{"compute_id": l.ComputeID}, listenerView(before), listenerView(l))
 	})
 	return s.shownListener(l), wrap("patch listener", err)
 }
 
-func listenerDetail(l slipway.Listener) map[string]any {
-	return map[string]any{"version": l.Version, "cluster_namespaces": l.Namespaces}
+// listenerView is what the audit log compares of a listener.
+func listenerView(l slipway.Listener) map[string]any {
+	view := map[string]any{"version": given(l.Version), "compute_type": l.ComputeType, "compute_id": l.ComputeID}
+	if l.Namespaces != nil {
+		view["compute_config.cluster_namespaces"] = l.Namespaces
+	}
+	return view
 }
 
 func patchedListener(l slipway.Listener, in slipway.ListenerPatch) slipway.Listener {
@@ -187,7 +190,7 @@ func (s *Service) DeleteListener(ctx context.Context, who slipway.Principal, id 
 		if err := tx.DeleteListener(l.ID); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "delete_listener", l.ID, map[string]any{"compute_id": l.ComputeID})
+		return s.auditDiff(tx, who, "delete_listener", l.ID, map[string]any{"compute_id": l.ComputeID}, listenerView(l), nil)
 	})
 	if err == nil {
 		s.beats.forget(id)

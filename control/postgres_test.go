@@ -54,6 +54,19 @@ func TestOnPostgres(t *testing.T) {
 		"TestLogsForFollowers":                                     TestLogsForFollowers,
 		"TestBootstrapGivesTheKeyOnce":                             TestBootstrapGivesTheKeyOnce,
 		"TestUploadExpires":                                        TestUploadExpires,
+		"TestAuthenticationAsksTheDatabaseOnce":                    TestAuthenticationAsksTheDatabaseOnce,
+		"TestRevocationCountsAtOnce":                               TestRevocationCountsAtOnce,
+		"TestRevocationReachesAProcessThatHearsNothing":            TestRevocationReachesAProcessThatHearsNothing,
+		"TestRotation":                                             TestRotation,
+		"TestWhoIsLetIn":                                           TestWhoIsLetIn,
+		"TestDeploymentsNotEnabled":                                TestDeploymentsNotEnabled,
+		"TestAuditTellsBeforeAndAfter":                             TestAuditTellsBeforeAndAfter,
+		"TestRefusalsAreRecordedOnceAMinute":                       TestRefusalsAreRecordedOnceAMinute,
+		"TestSecretsAreShownToTheRolesThatMayReadThem":             TestSecretsAreShownToTheRolesThatMayReadThem,
+		"TestSweepKeepsWhatIsYoung":                                TestSweepKeepsWhatIsYoung,
+		"TestEveryChangeOfADeploymentIsTold":                       TestEveryChangeOfADeploymentIsTold,
+		"TestEveryChangeOfAListenerIsTold":                         TestEveryChangeOfAListenerIsTold,
+		"TestEveryChangeOfAWebhookIsTold":                          TestEveryChangeOfAWebhookIsTold,
 	} {
 		t.Run(name, test)
 	}

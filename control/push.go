@@ -98,11 +98,12 @@ func (s *Service) installed(tx slipway.Tx, i slipway.Integration, e slipway.Inst
 	case e.Removed:
 		e.ID = 0
 	}
+	before := i
 	i.InstallationID, i.UpdatedAt = e.ID, s.clock()
 	if err := tx.PutIntegration(i); err != nil {
 		return err
 	}
-	return s.audit(tx, pusher(i), "update_integration", i.ID, map[string]any{"name": i.Name, "installation_id": i.InstallationID})
+	return s.auditDiff(tx, pusher(i), "update_integration", i.ID, map[string]any{"name": i.Name}, integrationView(before), integrationView(i))
 }
 
 // pusher is whoever pushes to the host, as audit entries name them.
@@ -170,5 +171,5 @@ func (s *Service) pushed(tx slipway.Tx, d slipway.Deployment, p slipway.PushEven
 		return "", err
 	}
 	detail := map[string]any{"name": d.Name, "revision_id": change.Revision.ID, "ref": p.Ref, "repo_commit_sha": p.Commit}
-	return change.Revision.ID, s.audit(tx, by, "update_deployment", d.ID, detail)
+	return change.Revision.ID, s.auditDiff(tx, by, "update_deployment", d.ID, detail, auditView(d), auditView(change.Deployment))
 }

@@ -89,7 +89,7 @@ func (s *Service) Redeploy(ctx context.Context, who slipway.Principal, deploymen
 			return err
 		}
 		detail := map[string]any{"name": d.Name, "revision_id": change.Revision.ID, "replay_of": old.ID}
-		if err := s.audit(tx, who, "update_deployment", d.ID, detail); err != nil {
+		if err := s.auditDiff(tx, who, "update_deployment", d.ID, detail, auditView(d), auditView(change.Deployment)); err != nil {
 			return err
 		}
 		out, err = s.shown(tx, who.TenantID, d.ID)
@@ -116,6 +116,7 @@ func (s *Service) Interrupt(ctx context.Context, who slipway.Principal, deployme
 		if r.Status.Terminal() {
 			return slipway.Errorf(slipway.CodeBadRequest, "revision %s is %s already and cannot be interrupted", id, r.Status)
 		}
+		before := map[string]any{"revision_status": r.Status}
 		if err := s.move(tx, &r, slipway.Interrupted, "interrupted by "+who.ID); err != nil {
 			return err
 		}
@@ -123,7 +124,7 @@ func (s *Service) Interrupt(ctx context.Context, who slipway.Principal, deployme
 		if err := s.settle(tx, d); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "update_deployment", d.ID, map[string]any{"name": d.Name, "interrupted": id})
+		return s.auditDiff(tx, who, "update_deployment", d.ID, map[string]any{"name": d.Name, "interrupted": id}, before, map[string]any{"revision_status": r.Status})
 	})
 	return out, wrap("interrupt revision", err)
 }

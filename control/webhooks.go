@@ -1,6 +1,7 @@
 package control
 
 import (
+	"bytes"
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -44,7 +45,7 @@ func (s *Service) CreateWebhook(ctx context.Context, who slipway.Principal, in s
 		if err := tx.PutWebhook(w); err != nil {
 			return err
 		}
-		return s.audit(tx, who, "create_webhook", w.ID, webhookDetail(w))
+		return s.auditDiff(tx, who, "create_webhook", w.ID, map[string]any{"url": w.URL}, nil, webhookView(w))
 	})
 	return w, secret, wrap("create webhook", err)
 }
@@ -61,7 +62,11 @@ func (s *Service) newWebhookSecret(w slipway.Webhook) (sealed []byte, secret str
 	return sealed, secret, nil
 }
 
-func webhookDetail(w slipway.Webhook) map[string]any {
+// webhookView is what the audit log compares of a webhook; nil for none.
+func webhookView(w slipway.Webhook) map[string]any {
+	if w.ID == "" {
+		return nil
+	}
 	return map[string]any{"url": w.URL, "events": w.Events, "enabled": w.Enabled}
 }
 
@@ -98,11 +103,18 @@ func (s *Service) changeWebhook(ctx context.Context, who slipway.Principal, id, 
 		if w, err = visibleWebhook(tx, who.TenantID, id); err != nil {
 			return err
 		}
-		before := webhookDetail(w)
+		before, beforeSecret := webhookView(w), w.Sealed
 		if err := fn(tx, &w); err != nil {
 			return err
 		}
-		return s.audit(tx, who, operation, id, map[string]any{"before": before, "after": webhookDetail(w)})
+		changes, err := slipway.AuditDiff(before, webhookView(w))
+		if err != nil {
+			return err
+		}
+		if w.ID != "" && !bytes.Equal(beforeSecret, w.Sealed) {
+			changes = append(changes, slipway.AuditSecrets([]string{"signing"}, []string{"signing"}, []string{"signing"})...)
+		}
+		return s.audit(tx, who, operation, id, map[string]any{"url": before["url"]}, changes...)
 	})
 	return w, wrap(operation, err)
 }
@@ -133,7 +145,9 @@ func (s *Service) RotateWebhook(ctx context.Context, who slipway.Principal, id s
 // DeleteWebhook removes a webhook with its log.
 func (s *Service) DeleteWebhook(ctx context.Context, who slipway.Principal, id string) error {
 	_, err := s.changeWebhook(ctx, who, id, "delete_webhook", func(tx slipway.Tx, w *slipway.Webhook) error {
-		return tx.DeleteWebhook(w.ID)
+		err := tx.DeleteWebhook(w.ID)
+		*w = slipway.Webhook{} // nothing is left to compare
+		return err
 	})
 	return err
 }

@@ -150,13 +150,13 @@ func (a *api) ocsf(e slipway.AuditEntry) OCSFActivity {
 func activity(operation string) (id int, name string) {
 	verb, _, _ := strings.Cut(operation, "_")
 	switch verb {
-	case "create":
+	case "create", "describe":
 		return 1, "Create"
 	case "get", "list", "read", "export":
 		return 2, "Read"
-	case "update", "patch", "rotate", "switch", "redeploy", "interrupt":
+	case "update", "patch", "rotate", "switch", "redeploy", "interrupt", "restore":
 		return 3, "Update"
-	case "delete", "revoke":
+	case "delete", "revoke", "purge":
 		return 4, "Delete"
 	}
 	return ocsfOther, "Other"
