@@ -145,6 +145,7 @@ func TestAccessCommands(t *testing.T) {
 		"keys list --all":                       {"GET /v2/api-keys?limit=100&organization_wide=false " + firstTenant, "revoked"},
 		"keys create --role viewer":             {`POST /v2/api-keys ` + firstTenant + ` {"role":"viewer"}`, "slw_made-in-full\n"},
 		"keys create --deployment desk":         {`POST /v2/api-keys ` + firstTenant + ` {"deployment_id":"d1"}`, "shown this once"},
+		"keys create --listener l1":             {`POST /v2/api-keys ` + firstTenant + ` {"role":"listener","listener_id":"l1"}`, "slw_made-in-full\n"},
 		"keys revoke slw_live":                  {"DELETE /v2/api-keys/" + oneKey + " " + firstTenant, "revoked slw_live"},
 		"keys rotate " + oneKey + " --grace 1d": {"POST /v2/api-keys/" + oneKey + "/rotate " + firstTenant + ` {"grace_seconds":86400}`, "slw_made-in-full\n"},
 		"keys create --role admin --organization --name ci --expires 2031-05-01T00:00:00Z": {

@@ -48,6 +48,14 @@ func keyState(k client.APIKey, now time.Time) string {
 	return "valid"
 }
 
+// bound is the id of the one deployment or listener that a key is for; nil for none.
+func bound(k client.APIKey) *string {
+	if k.ListenerID != nil {
+		return k.ListenerID
+	}
+	return k.DeploymentID
+}
+
 func (a *app) keysListCommand() *cobra.Command {
 	var organization, all bool
 	cmd := &cobra.Command{
@@ -72,12 +80,12 @@ func (a *app) keysListCommand() *cobra.Command {
 					used = age(*k.LastUsedAt)
 				}
 				shown = append(shown, k)
-				rows = append(rows, []string{k.Prefix + "…", plain(value(k.Name), " "), k.Role, state, used, value(k.DeploymentID), k.ID})
+				rows = append(rows, []string{k.Prefix + "…", plain(value(k.Name), " "), k.Role, state, used, value(bound(k)), k.ID})
 			}
 			if a.json {
 				return a.printJSON(shown)
 			}
-			return a.table([]string{"KEY", "NAME", "ROLE", "STATE", "USED", "DEPLOYMENT", "ID"}, rows)
+			return a.table([]string{"KEY", "NAME", "ROLE", "STATE", "USED", "ONLY FOR", "ID"}, rows)
 		},
 	}
 	cmd.Flags().BoolVar(&organization, "organization", false, "list the organization-wide keys")
@@ -87,7 +95,7 @@ func (a *app) keysListCommand() *cobra.Command {
 
 func (a *app) keysCreateCommand() *cobra.Command {
 	var in client.APIKeyCreate
-	var expires, deployment string
+	var expires, deployment, listener string
 	cmd := &cobra.Command{
 		Use: "create --role ROLE", Short: "Create a key; it is shown this once", Args: cobra.NoArgs,
 		Example: "  slipway keys create --role editor --name ci --expires 90d\n  slipway keys create --deployment my-app --name deploy",
@@ -107,6 +115,9 @@ func (a *app) keysCreateCommand() *cobra.Command {
 				}
 				in.DeploymentID = &d.ID
 			}
+			if listener != "" {
+				in.ListenerID, in.Role = &listener, "listener"
+			}
 			made, err := c.CreateAPIKey(cmd.Context(), in)
 			if err != nil {
 				return err
@@ -119,6 +130,7 @@ func (a *app) keysCreateCommand() *cobra.Command {
 	flags.StringVar(&in.Name, "name", "", "name for people")
 	flags.StringVar(&expires, "expires", "", "when it ends: a time from now such as 90d or 12h, or a date such as 2031-05-01")
 	flags.StringVar(&deployment, "deployment", "", "make a deploy key, which reads and updates this deployment only")
+	flags.StringVar(&listener, "listener", "", "make a key for the listener of this id, which does nothing but its calls")
 	flags.BoolVar(&in.OrganizationWide, "organization", false, "valid in every tenant")
 	return cmd
 }
