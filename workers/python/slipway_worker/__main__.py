@@ -36,11 +36,23 @@ def main() -> None:
 async def _serve(sock: socket.socket) -> None:
     worker = Worker()
     loop = asyncio.get_running_loop()
-    link = Link(sock, lambda received: loop.call_soon_threadsafe(worker.take, received))
+    link = Link(sock, lambda received: loop.call_soon_threadsafe(worker.take, received), lambda: _end(worker, loop))
     worker.attach(link)
     link.start(loop)
     link.send(frames.HELLO, 0, _hello())
     await asyncio.Event().wait()
+
+
+def _end(worker: Worker, loop: asyncio.AbstractEventLoop) -> None:
+    """End the process, for the server is gone. What the application has open gets a moment to be closed."""
+    if worker.closable:
+        closing = asyncio.run_coroutine_threadsafe(worker.close(), loop)
+        with contextlib.suppress(Exception):
+            closing.result(_CLOSING_SECONDS)
+    os._exit(0)
+
+
+_CLOSING_SECONDS = 2
 
 
 def _socket() -> socket.socket:

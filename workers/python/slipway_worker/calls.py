@@ -1,4 +1,4 @@
-"""Questions about a graph: states, histories, updates (CALL and RETURN)."""
+"""Questions to the worker: about graphs, users, texts and secrets (CALL and RETURN)."""
 
 from __future__ import annotations
 
@@ -9,51 +9,67 @@ from langgraph.errors import EmptyInputError, InvalidUpdateError
 from langgraph.pregel import Pregel
 from langgraph.types import StateUpdate
 
-from . import frames, jsonable, snapshot
+from . import custom, describe, frames, jsonable, snapshot
 from .link import Link, LinkError
-from .loader import READ, UPDATE, Graph, Operation
-from .runner import command_of, describe
-from .saver import Saver
-from .store import Store
-
-
-class Refused(Exception):
-    """A call cannot be answered; code is one of the protocol's."""
-
-    def __init__(self, message: str, code: str) -> None:
-        super().__init__(message)
-        self.code = code
+from .loader import DESCRIBE, READ, UPDATE, Graph, Operation
+from .parts import Parts
+from .refusals import HTTPRefusal, Refused
+from .runner import command_of
+from .runner import describe as describe_error
+from .users import adopt
 
 
 class Calls:
-    """Answers calls about the loaded graphs."""
+    """Answers calls about the loaded graphs and parts."""
 
-    def __init__(self, link: Link, graphs: Mapping[str, Graph]) -> None:
+    def __init__(self, link: Link, graphs: Mapping[str, Graph], parts: Parts) -> None:
         self._link = link
         self._graphs = graphs
+        self._parts = parts
 
-    async def answer(self, stream: int, call: Mapping[str, Any]) -> None:
-        """Answer one call with RETURN; never raises but when the call is aborted."""
+    async def answer(self, stream: int, call: Mapping[str, Any], body: bytes = b"") -> None:
+        """Answer one call with RETURN; never raises but when the call is aborted. body is the call's payload."""
         try:
-            result = jsonable.dumps(await self._do(call))
+            result = jsonable.dumps(await self._do(call, body))
             self._link.send(frames.RETURN, stream, {"ok": True}, result)
         except Exception as error:
-            said = {**describe(error), "code": _code(error)}
-            self._link.send(frames.RETURN, stream, {"ok": False, "error": said})
+            self._link.send(frames.RETURN, stream, {"ok": False, "error": _told(error)})
 
-    async def _do(self, call: Mapping[str, Any]) -> Any:
-        verbs = {"state.get": (_get, READ), "state.history": (_history, READ), "state.update": (_update, UPDATE)}
-        if call.get("verb") not in verbs:
-            raise Refused(f'the worker does not know the call "{call.get("verb")}"', "invalid")
-        verb, access = verbs[call["verb"]]
+    async def _do(self, call: Mapping[str, Any], body: bytes) -> Any:
+        verb, parts = str(call.get("verb")), self._parts
+        if verb in _STATE or verb in describe.VERBS:
+            return await self._of_graph(verb, call)
+        if verb == "auth.authenticate":
+            return await _present(parts.auth, "auth").authenticate(call, body)
+        if verb == "auth.authorize":
+            return await _present(parts.auth, "auth").authorize(call)
+        if verb == "embed.texts":
+            return await _present(parts.embedder, "store.index.embed").texts(call.get("texts") or ())
+        if verb in ("crypt.encrypt", "crypt.decrypt"):
+            return await _present(parts.encryption, "encryption").crypt(call)
+        if verb in custom.CHECKPOINT_VERBS:
+            return await custom.checkpoints(_present(parts.checkpointer, "checkpointer.path"), call)
+        if verb == "store.batch":
+            return await custom.items(_present(parts.store, "store.path"), call)
+        raise Refused(f'the worker does not know the call "{verb}"', "invalid")
+
+    async def _of_graph(self, verb: str, call: Mapping[str, Any]) -> Any:
+        do, access = _STATE.get(verb, (None, DESCRIBE))
         graph_id = call.get("graph_id")
         if graph_id not in self._graphs:
             raise Refused(f'no graph "{graph_id}" is loaded', "not_found")
-        store = Store(self._link)
-        config = dict(call.get("config") or {})
-        async with self._graphs[graph_id].open(Operation(access, config, store)) as source:
-            graph = source.copy(update={"checkpointer": Saver(self._link), "store": store})
-            return await verb(graph, config, call)
+        store, config, source = self._parts.items(), adopt(call.get("config")), self._graphs[graph_id]
+        async with source.open(Operation(access, config, store)) as graph:
+            if do is None:
+                return await describe.of(source, graph, config, call)
+            saver = self._parts.saver(context=call.get("encryption_context"))
+            return await do(graph.copy(update={"checkpointer": saver, "store": store}), config, call)
+
+
+def _present(part: Any, name: str) -> Any:
+    if part is None:
+        raise Refused(f'the configuration names no "{name}" that this worker has loaded', "invalid")
+    return part
 
 
 async def _get(graph: Pregel, config: dict[str, Any], call: Mapping[str, Any]) -> Any:
@@ -92,8 +108,18 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"configurable": conf}
 
 
+def _told(error: Exception) -> dict[str, Any]:
+    if isinstance(error, HTTPRefusal):
+        refused = {"code": "http", "status": error.status, "headers": error.headers}
+        return {"error": error.error, "message": error.detail, **refused}
+    return {**describe_error(error), "code": _code(error)}
+
+
 def _code(error: Exception) -> str:
     if isinstance(error, Refused | LinkError):
         return error.code
     refusals = (InvalidUpdateError, EmptyInputError, ValueError, TypeError, KeyError)
     return "invalid" if isinstance(error, refusals) else "internal"
+
+
+_STATE = {"state.get": (_get, READ), "state.history": (_history, READ), "state.update": (_update, UPDATE)}

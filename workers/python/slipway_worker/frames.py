@@ -17,6 +17,7 @@ RUN, CANCEL, CREDIT, CHUNK, DONE = 10, 11, 12, 13, 14
 CALL, RETURN, ABORT = 20, 21, 22
 ASK, ANSWER, TELL = 30, 31, 32
 LOG = 40
+REQUEST, RESPONSE, BODY, ROOM, HANGUP = 50, 51, 52, 53, 54
 
 _HEAD = struct.Struct(">IBII")
 _REST = 9  # kind, stream and envelope size: what every length covers at least

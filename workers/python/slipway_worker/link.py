@@ -46,7 +46,7 @@ class Link:
         self._sock = sock
         self._receive = receive
         self._lost = lost
-        self._lock = threading.Lock()
+        self.lock = threading.Lock()
         self._sending = threading.Lock()
         self._queue: list[bytes] = []
         self._wake = threading.Event()
@@ -65,7 +65,7 @@ class Link:
     def send(self, kind: int, stream: int, envelope: Mapping[str, Any], payload: bytes = b"") -> None:
         """Send a frame. Frames sent within one moment of the event loop leave together."""
         data = frames.encode(kind, stream, envelope, payload)
-        with self._lock:
+        with self.lock:
             self._queue.append(data)
         self._flush_soon()
 
@@ -98,7 +98,7 @@ class Link:
             self._send_all(self._take())
 
     def _ask(self, future: Any, op: str, envelope: Mapping[str, Any], payload: bytes) -> int:
-        with self._lock:
+        with self.lock:
             self._last_ask += 1
             number = self._last_ask
             self._asks[number] = future
@@ -110,7 +110,7 @@ class Link:
         return number
 
     def _take(self) -> bytes:
-        with self._lock:
+        with self.lock:
             queue, self._queue = self._queue, []
         return queue[0] if len(queue) == 1 else b"".join(queue)
 
@@ -137,7 +137,7 @@ class Link:
             except OSError:
                 return self._lost()
             if sent < len(data):
-                with self._lock:
+                with self.lock:
                     self._queue.insert(0, data[sent:])
                 self._wake.set()
         finally:

@@ -8,29 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import difflib
-import importlib
-import importlib.util
+import dataclasses
 import inspect
-import os
-import sys
-import traceback
 import types
 import typing
 from collections.abc import AsyncIterator, Callable, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.graph import StateGraph
 from langgraph.pregel import Pregel
 
-CREATE_RUN, UPDATE, READ = "threads.create_run", "threads.update", "threads.read"
+from .imports import LoadError, explain, kind, named
+from .users import user_of
+
+CREATE_RUN, UPDATE, READ, DESCRIBE = "threads.create_run", "threads.update", "threads.read", "assistants.read"
 """Why a factory is called: its ServerRuntime's access_context."""
-
-
-class LoadError(Exception):
-    """A graph cannot be loaded; the text is one readable sentence."""
 
 
 class Operation(NamedTuple):
@@ -49,12 +42,15 @@ class Graph:
         self.graph_id = graph_id
         self._warn = warn
         self._arguments: dict[str, str] = {}
+        self._context_type: Any = None
+        self.described: dict[Any, Any] = {}
         self.compiled = source if isinstance(source, Pregel) else None
         if self.compiled is not None:
             self._check_own(self.compiled)
         else:
             self._factory = typing.cast(Callable[..., Any], source)
             self._arguments = injected(self._factory)
+            self._context_type = context_type(self._factory)
 
     @contextlib.asynccontextmanager
     async def open(self, operation: Operation) -> AsyncIterator[Pregel]:
@@ -72,14 +68,14 @@ class Graph:
                 made = stack.enter_context(made)
             graph = as_graph(made)
             if graph is None:
-                raise LoadError(f'the factory of graph "{self.graph_id}" returned {_kind(made)}, which is no graph')
+                raise LoadError(f'the factory of graph "{self.graph_id}" returned {kind(made)}, which is no graph')
             self._check_own(graph)
             yield graph
 
     def _values(self, operation: Operation) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, what in self._arguments.items():
-            values[name] = operation.config if what == "config" else _runtime(operation)
+            values[name] = operation.config if what == "config" else _runtime(operation, self._context_type)
         return values
 
     def _check_own(self, graph: Pregel) -> None:
@@ -94,27 +90,13 @@ class Graph:
 
 def load(graph_id: str, spec: str, warn: Callable[[str], None]) -> Graph:
     """Import what spec names and return it as a graph. Raises LoadError or whatever the user's module raises."""
-    where, _, name = spec.rpartition(":")
-    if not where or not name:
-        raise LoadError(f'"{spec}" names no attribute: write ./path/to/file.py:attribute or package.module:attribute')
-    module = _import_file(where) if where.endswith(".py") or "/" in where else importlib.import_module(where)
-    value = _attribute(module, where, name)
+    value = named(spec)
     graph = as_graph(value)
     if graph is not None:
         return Graph(graph_id, graph, warn)
     if callable(value):
         return Graph(graph_id, value, warn)
-    raise LoadError(f"{where}:{name} is {_kind(value)}; a compiled graph, a StateGraph or a factory is needed")
-
-
-def explain(spec: str, error: BaseException) -> dict[str, str]:
-    """Return a load failure as LOADED reports it: type, one readable sentence, and the trace."""
-    text = str(error) if isinstance(error, LoadError) else f"{spec} cannot be loaded: {_sentence(error)}"
-    return {
-        "error": type(error).__name__,
-        "message": text,
-        "trace": "".join(traceback.format_exception(error)),
-    }
+    raise LoadError(f"{spec} is {kind(value)}; a compiled graph, a StateGraph or a factory is needed")
 
 
 def as_graph(value: Any) -> Pregel | None:
@@ -180,106 +162,31 @@ def _injection(annotation: Any) -> str | None:
     return "runtime" if name in ("ServerRuntime", "_ExecutionRuntime", "_ReadRuntime") else None
 
 
-def _runtime(operation: Operation) -> Any:
+def context_type(factory: Callable[..., Any]) -> Any:
+    """Return T of the factory's ServerRuntime[T] parameter, or None."""
+    for annotation in _hints(factory).values():
+        found = next((a for a in (annotation, *typing.get_args(annotation)) if _injection(a) == "runtime"), None)
+        if found is not None and typing.get_args(found):
+            return typing.get_args(found)[0]
+    return None
+
+
+def _runtime(operation: Operation, wanted: Any) -> Any:
     from langgraph_sdk import runtime
 
-    user = (operation.config.get("configurable") or {}).get("langgraph_auth_user")
-    common = {"access_context": operation.access, "user": _user(user), "store": operation.store}
+    common = {"access_context": operation.access, "user": user_of(operation.config), "store": operation.store}
     if operation.access == CREATE_RUN:
-        return runtime._ExecutionRuntime(**common, context=operation.context)
+        return runtime._ExecutionRuntime(**common, context=_typed(operation.context, wanted))
     return runtime._ReadRuntime(**common)
 
 
-def _user(user: Any) -> Any:
-    return User(user) if isinstance(user, Mapping) else user
-
-
-class User(dict):
-    """The authenticated user, as attributes and as items."""
-
-    def __getattr__(self, name: str) -> Any:
-        """Return a member, or what it is by default."""
-        if name in self:
-            return self[name]
-        if name in _USER_DEFAULTS:
-            return _USER_DEFAULTS[name](self)
-        raise AttributeError(name)
-
-
-_USER_DEFAULTS: dict[str, Callable[[User], Any]] = {
-    "identity": lambda user: "",
-    "display_name": lambda user: user.get("identity", ""),
-    "is_authenticated": lambda user: True,
-    "permissions": lambda user: [],
-}
-
-
-def _import_file(where: str) -> types.ModuleType:
-    path = Path(where).resolve()
-    if not path.is_file():
-        raise LoadError(f'the file "{where}" does not exist{_near(path)}')
-    if dotted := _package_name(path):
-        return importlib.import_module(dotted)
-    name = "slipway_graph_" + os.path.relpath(path).replace(os.sep, "__").removesuffix(".py").replace(".", "_")
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise LoadError(f'the file "{where}" cannot be imported: it is no Python file')
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def _package_name(path: Path) -> str | None:
-    """Return the dotted name of a file inside a package that can be imported, so that relative imports work."""
-    if not (path.parent / "__init__.py").is_file():
-        return None
-    top = path.parent
-    while (top.parent / "__init__.py").is_file():
-        top = top.parent
-    roots = {Path(entry or ".").resolve() for entry in sys.path}
-    if top.parent not in roots:
-        return None
-    parts = path.with_suffix("").relative_to(top.parent).parts
-    return ".".join(parts) if all(part.isidentifier() for part in parts) else None
-
-
-def _near(path: Path) -> str:
-    names = [p.name for p in path.parent.glob("*.py")] if path.parent.is_dir() else []
-    close = difflib.get_close_matches(path.name, names, 1)
-    return f'; did you mean "{close[0]}"?' if close else ""
-
-
-def _attribute(module: types.ModuleType, where: str, name: str) -> Any:
-    value: Any = module
-    for part in name.split("."):
-        if not hasattr(value, part):
-            raise LoadError(f'{where} has no "{name}"{_meant(module, name)}')
-        value = getattr(value, part)
-    return value
-
-
-def _meant(module: types.ModuleType, name: str) -> str:
-    public = [n for n in vars(module) if not n.startswith("_")]
-    if close := difflib.get_close_matches(name, public, 1):
-        return f'; did you mean "{close[0]}"?'
-    graphs = [n for n in public if isinstance(getattr(module, n), Pregel | StateGraph)]
-    return f"; it has the graph {', '.join(graphs)}" if graphs else ""
-
-
-def _sentence(error: BaseException) -> str:
-    text = " ".join(str(error).split())
-    return f"{type(error).__name__}: {text}" if text else type(error).__name__
-
-
-def _kind(value: Any) -> str:
-    return "None" if value is None else f"a {type(value).__name__}"
+def _typed(context: Any, wanted: Any) -> Any:
+    """Return a client's context as the dataclass or model the factory's annotation names."""
+    if not isinstance(context, Mapping) or not isinstance(wanted, type):
+        return context
+    if callable(validate := getattr(wanted, "model_validate", None)):
+        return validate(context)
+    return wanted(**context) if dataclasses.is_dataclass(wanted) else context
 
 
 async def load_all(

@@ -13,11 +13,14 @@ from langgraph.pregel import Pregel
 from langgraph.types import Command, Send
 
 from . import frames, jsonable, snapshot
+from .asgi import RUN
 from .link import Link, LinkError
 from .loader import CREATE_RUN, Graph, Operation
 from .modes import Modes, public
+from .parts import Parts
 from .saver import Saver
-from .store import Store
+from .stopper import Stopper
+from .users import adopt
 
 try:
     from langgraph._internal._constants import CONFIG_KEY_STRICT_RESUME as STRICT_RESUME
@@ -34,7 +37,9 @@ class UnknownInterruptError(Exception):
 class Run:
     """One run of a graph. It is created in the event loop and lives there."""
 
-    def __init__(self, link: Link, stream: int, request: Mapping[str, Any], graph: Graph, cache: Any = None) -> None:
+    def __init__(
+        self, link: Link, stream: int, request: Mapping[str, Any], graph: Graph, parts: Parts, cache: Any = None
+    ) -> None:
         """stream is the run's number on the link, request the RUN envelope."""
         self._link = link
         self._stream = stream
@@ -49,13 +54,15 @@ class Run:
         self._interrupts: list[Any] = []
         self._stopped = False
         self._cancel: str | None = None
+        self._stopper = Stopper()
         self._task: asyncio.Task[Any] | None = None
         self._work: asyncio.Task[None] | None = None
         temporary = bool(request.get("temporary"))
         fresh = request["thread_id"] if request.get("fresh") else None
         sync = request.get("durability") == "sync"
-        self._saver = None if temporary else Saver(link, run=stream, wait=sync, fresh=fresh)
-        self._store = Store(link, run=stream)
+        context = request.get("encryption_context")
+        self._saver = None if temporary else parts.saver(run=stream, wait=sync, fresh=fresh, context=context)
+        self._store = parts.items(run=stream)
 
     def credit(self, chunks: int) -> None:
         """Allow so many more CHUNKs."""
@@ -65,6 +72,7 @@ class Run:
     def cancel(self, action: str) -> None:
         """Raise CancelledError into the graph. A second cancel changes nothing but the action."""
         first, self._cancel = self._cancel is None, action
+        self._stopper.stop()
         task = self._work or self._task  # a factory that is still at work is cancelled itself
         if first and task is not None:
             task.cancel()
@@ -72,7 +80,9 @@ class Run:
     async def execute(self) -> None:
         """Run the graph to its end and send DONE; never raises."""
         self._task = asyncio.current_task()
+        RUN.set(self._stream)
         config = run_config(self._request)
+        config["callbacks"] = [self._stopper]
         operation = Operation(CREATE_RUN, config, self._store, self._request.get("context"))
         try:
             async with self._graph.open(operation) as source:
@@ -153,8 +163,9 @@ class Run:
             return b""
         if self._saver is None:
             return jsonable.dumps(self._temporary())
-        put = self._saver.last.get("")
-        if put is None and failure is None and self._cancel is None and not self._stopped:
+        ours = isinstance(self._saver, Saver)
+        put = self._saver.last.get("") if ours else None
+        if ours and put is None and failure is None and self._cancel is None and not self._stopped:
             return b""
         if put is not None and failure is None and self._ended():
             return jsonable.dumps(snapshot.ended(self._values, put))
@@ -201,17 +212,13 @@ async def check_resume(graph: Pregel, config: Mapping[str, Any], request: Mappin
 
 def run_config(request: Mapping[str, Any]) -> dict[str, Any]:
     """Return the config the graph is called with (reference 4.2)."""
-    config = dict(request.get("config") or {})
+    config = adopt(request.get("config"))
     conf = dict(config.get("configurable") or {})
     named = {k: request[k] for k in ("run_id", "thread_id", "graph_id", "assistant_id") if request.get(k) is not None}
     conf.update(named)
     conf.setdefault("checkpoint_ns", "")
     if request.get("strict_resume") and STRICT_RESUME:
         conf[STRICT_RESUME] = True
-    if isinstance(conf.get("langgraph_auth_user"), Mapping):
-        from .loader import User
-
-        conf["langgraph_auth_user"] = User(conf["langgraph_auth_user"])
     added = {
         "run_attempt": request.get("attempt", 1),
         "langgraph_version": LANGGRAPH_VERSION,

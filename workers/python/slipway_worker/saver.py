@@ -41,16 +41,27 @@ class Put(NamedTuple):
 class Saver(BaseCheckpointSaver[str]):
     """A checkpointer over the link, for one run or for one call."""
 
-    def __init__(self, link: Link, *, run: int = 0, wait: bool = True, fresh: str | None = None) -> None:
+    def __init__(
+        self,
+        link: Link,
+        *,
+        run: int = 0,
+        wait: bool = True,
+        fresh: str | None = None,
+        serde: Any = None,
+        sealing: Any = None,
+    ) -> None:
         """run is the run's stream, 0 outside a run; with wait every write is answered before it returns.
 
         fresh is the run's thread if it has no checkpoint yet: reads of it find nothing until something was written.
+        sealing is what encrypts values after serde: handlers, a bridge for code that cannot await, and their context.
         """
-        super().__init__()
+        super().__init__(serde=serde)
         self._link = link
         self._run = run
         self._wait = wait or not run
-        self._fresh = fresh
+        self._fresh = {fresh} - {None}  # one set, also for the copies that with_allowlist makes
+        self._sealing = sealing
         self.last: dict[str, Put] = {}
 
     def get_next_version(self, current: str | int | float | None, channel: None = None) -> str:
@@ -63,16 +74,16 @@ class Saver(BaseCheckpointSaver[str]):
     def get_tuple(self, config: Mapping[str, Any]) -> CheckpointTuple | None:
         """Return the addressed checkpoint, or the newest of its thread and namespace, or None."""
         address = self._address(config)
-        if self._fresh is not None and address["thread_id"] == self._fresh:
+        if address["thread_id"] in self._fresh:
             return None
-        return self._tuple(self._link.ask_sync("checkpoint.get", address))
+        return self._tuple(self._opened_sync(self._link.ask_sync("checkpoint.get", address)))
 
     async def aget_tuple(self, config: Mapping[str, Any]) -> CheckpointTuple | None:
         """Return the addressed checkpoint, or the newest of its thread and namespace, or None."""
         address = self._address(config)
-        if self._fresh is not None and address["thread_id"] == self._fresh:
+        if address["thread_id"] in self._fresh:
             return None
-        return self._tuple(await self._link.ask("checkpoint.get", address))
+        return self._tuple(await self._opened(await self._link.ask("checkpoint.get", address)))
 
     def list(
         self,
@@ -83,7 +94,8 @@ class Saver(BaseCheckpointSaver[str]):
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
         """Yield checkpoints newest first; config None spans all threads."""
-        yield from self._tuples(self._link.ask_sync("checkpoint.list", self._query(config, filter, before, limit)))
+        frame = self._link.ask_sync("checkpoint.list", self._query(config, filter, before, limit))
+        yield from self._tuples(self._opened_sync(frame))
 
     async def alist(
         self,
@@ -95,7 +107,7 @@ class Saver(BaseCheckpointSaver[str]):
     ) -> AsyncIterator[CheckpointTuple]:
         """Yield checkpoints newest first; config None spans all threads."""
         frame = await self._link.ask("checkpoint.list", self._query(config, filter, before, limit))
-        for item in self._tuples(frame):
+        for item in self._tuples(await self._opened(frame)):
             yield item
 
     def get_delta_channel_history(self, *, config: Mapping[str, Any], channels: Sequence[str]) -> Mapping[str, Any]:
@@ -103,7 +115,7 @@ class Saver(BaseCheckpointSaver[str]):
         if not channels:
             return {}
         asked = {**self._address(config), "channels": list(channels)}
-        return self._history(self._link.ask_sync("checkpoint.delta_history", asked), channels)
+        return self._history(self._opened_sync(self._link.ask_sync("checkpoint.delta_history", asked)), channels)
 
     async def aget_delta_channel_history(
         self, *, config: Mapping[str, Any], channels: Sequence[str]
@@ -112,7 +124,7 @@ class Saver(BaseCheckpointSaver[str]):
         if not channels:
             return {}
         asked = {**self._address(config), "channels": list(channels)}
-        return self._history(await self._link.ask("checkpoint.delta_history", asked), channels)
+        return self._history(await self._opened(await self._link.ask("checkpoint.delta_history", asked)), channels)
 
     # Writes
 
@@ -189,26 +201,41 @@ class Saver(BaseCheckpointSaver[str]):
     # Sending
 
     async def _write(self, op: str, envelope: dict[str, Any], payload: bytes) -> None:
-        self._fresh = None
+        self._fresh.clear()
+        if self._sealing is not None:
+            handlers, _, context = self._sealing
+            payload = await handlers.seal(_pieces(envelope), payload, context)
         if self._wait:
             await self._link.ask(op, envelope, payload)
         else:
             self._link.tell(op, envelope, payload)
 
     def _write_sync(self, op: str, envelope: dict[str, Any], payload: bytes) -> None:
-        self._fresh = None
+        self._fresh.clear()
+        if self._sealing is not None:
+            handlers, bridge, context = self._sealing
+            payload = bridge.run(handlers.seal(_pieces(envelope), payload, context))
         if self._wait:
             self._link.ask_sync(op, envelope, payload)
         else:
             self._link.tell(op, envelope, payload)
 
     def _do_sync(self, op: str, **members: Any) -> None:
-        self._fresh = None
+        self._fresh.clear()
         self._link.ask_sync(op, {"run": self._run, **members})
 
     async def _do(self, op: str, **members: Any) -> None:
-        self._fresh = None
+        self._fresh.clear()
         await self._link.ask(op, {"run": self._run, **members})
+
+    async def _opened(self, frame: Frame) -> Frame:
+        if self._sealing is None:
+            return frame
+        handlers, _, _ = self._sealing
+        return frame._replace(payload=await handlers.unseal(_pieces(frame.envelope), frame.payload))
+
+    def _opened_sync(self, frame: Frame) -> Frame:
+        return frame if self._sealing is None else self._sealing[1].run(self._opened(frame))
 
     # Envelopes
 
@@ -325,6 +352,17 @@ class Saver(BaseCheckpointSaver[str]):
 
     def _load(self, described: Mapping[str, Any], pieces: _Pieces) -> Any:
         return self.serde.loads_typed((described["type"], pieces.next(described["size"])))
+
+
+def _pieces(envelope: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the descriptions of all byte strings of a payload, in its order."""
+    found = [*(envelope.get("blobs") or ()), *(envelope.get("writes") or ())]
+    for one in [envelope["tuple"]] if envelope.get("tuple") else envelope.get("tuples") or ():
+        found += [*(one.get("values") or ()), *(one.get("writes") or ())]
+    for channel in envelope.get("channels") or ():
+        if isinstance(channel, dict):
+            found += [*([channel["seed"]] if channel.get("seed") else ()), *(channel.get("writes") or ())]
+    return found
 
 
 class _Pieces:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from . import frames
+from .exchange import Exchanges
 from .frames import Frame
 from .link import Link
 from .log import Log
@@ -15,6 +17,7 @@ from .log import Log
 if TYPE_CHECKING:
     from .calls import Calls
     from .loader import Graph
+    from .parts import Parts
     from .runner import Run
 
 
@@ -30,10 +33,22 @@ class Worker:
         self._tasks: set[asyncio.Task[None]] = set()
         self._answers: Calls | None = None
         self._cache: Any = None
+        self._parts: Parts | None = None
+        self._exchanges: Exchanges
 
     def attach(self, link: Link) -> None:
         """Use this link."""
-        self.link, self.log = link, Log(link)
+        self.link, self.log, self._exchanges = link, Log(link), Exchanges(link)
+
+    @property
+    def closable(self) -> bool:
+        """Say whether the application has anything open that it would close."""
+        return self._parts is not None and self._parts.closable
+
+    async def close(self) -> None:
+        """Close what the application has open."""
+        if self._parts is not None:
+            await self._parts.close()
 
     def take(self, received: list[Frame]) -> None:
         """Handle frames in their order. Runs in the event loop."""
@@ -44,6 +59,11 @@ class Worker:
             frames.CREDIT: self._credit,
             frames.CALL: self._call,
             frames.ABORT: self._abort,
+            frames.REQUEST: self._request,
+            frames.RESPONSE: self._exchange,
+            frames.BODY: self._exchange,
+            frames.ROOM: self._exchange,
+            frames.HANGUP: self._exchange,
         }
         for frame in received:
             if handler := handlers.get(frame.kind):
@@ -56,21 +76,33 @@ class Worker:
         if limit := envelope.get("delta_max_supersteps"):
             os.environ.setdefault("LANGGRAPH_DELTA_MAX_SUPERSTEPS_SINCE_SNAPSHOT", str(limit))
         warnings: list[str] = []
+        slots = int(envelope.get("slots") or 0)
+        threads = concurrent.futures.ThreadPoolExecutor(max(_THREADS, 4 * slots), thread_name_prefix="slipway-node")
+        asyncio.get_running_loop().set_default_executor(threads)
         specs = envelope.get("graphs") or {}
         try:
-            from . import loader
+            from . import loader, parts, shims
+            from .cache import Cache
             from .calls import Calls
         except ImportError as error:
-            said = {"error": type(error).__name__, "message": _missing(error), "trace": ""}
-            loaded = {graph_id: {"ok": False, "error": said} for graph_id in specs}
-            self.link.send(frames.LOADED, 0, {"graphs": loaded, "warnings": warnings})
+            self._loaded_nothing(envelope, error)
             return
         warn = _Warnings(warnings, self.log)
+        shims.install(self.link, self._exchanges)
+        self._parts = parts.Parts(self.link, self._exchanges, self.log, warn)
+        said = await self._parts.load(envelope.get("parts") or {})
         self._graphs, loaded = await loader.load_all(specs, warn)
-        self._answers = Calls(self.link, self._graphs)
-        self._cache = _memory_cache()
+        shims.connect(self._exchanges)
+        self._answers = Calls(self.link, self._graphs, self._parts)
+        self._cache = Cache(self.link, self._parts.serde, warn)
         warn.loaded = True
-        self.link.send(frames.LOADED, 0, {"graphs": loaded, "warnings": warnings})
+        self.link.send(frames.LOADED, 0, {"graphs": loaded, "parts": said, "warnings": warnings})
+
+    def _loaded_nothing(self, envelope: Mapping[str, Any], error: ImportError) -> None:
+        failed = {"ok": False, "error": {"error": type(error).__name__, "message": _missing(error), "trace": ""}}
+        named = {kind: envelope.get(kind) or {} for kind in ("graphs", "parts")}
+        said = {kind: {name: failed for name, part in given.items() if part} for kind, given in named.items()}
+        self.link.send(frames.LOADED, 0, {**said, "warnings": []})
 
     def _run(self, frame: Frame) -> None:
         request = frame.envelope
@@ -81,10 +113,14 @@ class Worker:
             return
         from .runner import Run
 
-        run = Run(self.link, frame.stream, request, graph, self._cache)
+        run = Run(self.link, frame.stream, request, graph, self._parts, self._cache)  # type: ignore[arg-type]
         self._runs[frame.stream] = run
         task = self._spawn(run.execute())
-        task.add_done_callback(lambda _: self._runs.pop(frame.stream, None))
+        task.add_done_callback(lambda _: self._run_ended(frame.stream))
+
+    def _run_ended(self, stream: int) -> None:
+        self._runs.pop(stream, None)
+        self._exchanges.end_run(stream)
 
     def _cancel(self, frame: Frame) -> None:
         if run := self._runs.get(frame.stream):
@@ -99,13 +135,23 @@ class Worker:
             said = {"error": "LookupError", "message": "no graphs are loaded yet", "code": "not_found"}
             self.link.send(frames.RETURN, frame.stream, {"ok": False, "error": said})
             return
-        task = self._spawn(self._answers.answer(frame.stream, frame.envelope))
+        task = self._spawn(self._answers.answer(frame.stream, frame.envelope, frame.payload))
         self._calls[frame.stream] = task
         task.add_done_callback(lambda _: self._calls.pop(frame.stream, None))
 
     def _abort(self, frame: Frame) -> None:
         if task := self._calls.get(frame.stream):
             task.cancel()
+
+    def _request(self, frame: Frame) -> None:
+        exchange = self._exchanges.accept(frame)
+        if self._parts is None or self._parts.app is None:
+            exchange.respond({"pass": True})
+        else:
+            self._spawn(self._parts.app.serve(exchange))
+
+    def _exchange(self, frame: Frame) -> None:
+        self._exchanges.take(frame)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task = asyncio.get_running_loop().create_task(work)
@@ -133,9 +179,5 @@ def _missing(error: ImportError) -> str:
     return f"langgraph cannot be imported ({error}): add langgraph, 1.0 or later, to the project's dependencies"
 
 
-def _memory_cache() -> Any:
-    try:
-        from langgraph.cache.memory import InMemoryCache
-    except ImportError:
-        return None
-    return InMemoryCache()
+_THREADS = 32
+"""The least number of threads for nodes that are no coroutines."""
