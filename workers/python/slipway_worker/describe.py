@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import typing
 import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -21,7 +22,13 @@ async def schemas(graph: Pregel, config: dict[str, Any], call: Mapping[str, Any]
 async def drawing(graph: Pregel, config: dict[str, Any], call: Mapping[str, Any]) -> Any:
     """Return nodes and edges; xray opens subgraphs, to a depth if it is a number."""
     drawn = (await graph.aget_graph(config, xray=call.get("xray") or False)).to_json()
-    return {**drawn, "edges": [{"conditional": False, **edge} for edge in drawn["edges"]]}
+    nodes = [{**_plain_node(node["id"]), **node} for node in drawn["nodes"]]
+    return {**drawn, "nodes": nodes, "edges": [{"conditional": False, **edge} for edge in drawn["edges"]]}
+
+
+def _plain_node(name: Any) -> dict[str, Any]:
+    """Return what the library leaves out of nodes that run nothing."""
+    return {"type": "schema", "data": name}
 
 
 async def subgraphs(graph: Pregel, config: dict[str, Any], call: Mapping[str, Any]) -> Any:
@@ -50,10 +57,10 @@ async def of(source: Graph, graph: Pregel, config: dict[str, Any], call: Mapping
 def _schemas(graph: Any, config: dict[str, Any]) -> dict[str, Any]:
     derived: dict[str, Callable[[], Any]] = {
         "state_schema": lambda: _state(graph),
-        "input_schema": lambda: graph.get_input_jsonschema(config),
-        "output_schema": lambda: graph.get_output_jsonschema(config),
-        "config_schema": lambda: _config(graph),
-        "context_schema": lambda: graph.get_context_jsonschema(),
+        "input_schema": _first(lambda: graph.get_input_jsonschema(config), lambda: _of_channels(graph, "input")),
+        "output_schema": _first(lambda: graph.get_output_jsonschema(config), lambda: _of_channels(graph, "output")),
+        "config_schema": _first(lambda: _config(graph), lambda: {"type": "object", "properties": {}}),
+        "context_schema": _first(lambda: graph.get_context_jsonschema(), lambda: _of_hints(graph.context_schema)),
     }
     out: dict[str, Any] = {}
     for name, derive in derived.items():
@@ -62,14 +69,40 @@ def _schemas(graph: Any, config: dict[str, Any]) -> dict[str, Any]:
     return {"state_schema": {}, **{name: schema for name, schema in out.items() if schema is not None}}
 
 
+def _first(library: Callable[[], Any], fallback: Callable[[], Any]) -> Callable[[], Any]:
+    """Return what the library derives, or the fallback: before Python 3.12 it refuses every typing.TypedDict."""
+
+    def derive() -> Any:
+        try:
+            return library()
+        except Exception:
+            return fallback()
+
+    return derive
+
+
+def _of_channels(graph: Any, side: str) -> dict[str, Any]:
+    names = graph.builder.schemas[getattr(graph.builder, f"{side}_schema")]
+    return _object(graph.get_name(side.title()), {name: _type(graph.channels[name]) for name in names})
+
+
+def _of_hints(schema: Any) -> dict[str, Any]:
+    return _object(schema.__name__, typing.get_type_hints(schema))
+
+
+def _object(name: str, types: Mapping[str, Any]) -> dict[str, Any]:
+    from langchain_core.utils.pydantic import create_model_v2
+
+    return create_model_v2(name, field_definitions={n: (t, None) for n, t in types.items()}).model_json_schema()
+
+
 def _state(graph: Pregel) -> dict[str, Any]:
     from langchain_core.utils.pydantic import create_model_v2
 
+    title = graph.get_name("State")
     if isinstance(graph.stream_channels_asis, str):
-        channel: Any = graph.channels[graph.stream_channels_asis]
-        return create_model_v2(graph.get_name("State"), root=_type(channel)).model_json_schema()
-    fields = {name: (_type(graph.channels[name]), None) for name in graph.stream_channels_asis}
-    return create_model_v2(graph.get_name("State"), field_definitions=fields).model_json_schema()
+        return create_model_v2(title, root=_type(graph.channels[graph.stream_channels_asis])).model_json_schema()
+    return _object(title, {name: _type(graph.channels[name]) for name in graph.stream_channels_asis})
 
 
 def _type(channel: Any) -> Any:

@@ -29,7 +29,7 @@ class Messages:
         """Take one item of the library's messages stream and yield the frames it causes."""
         number = message.id or ""
         if not isinstance(message, BaseMessageChunk):
-            yield from self._whole(message, metadata)
+            yield from self._whole(message)
             return
         if number not in self._known:
             self._known.add(number)
@@ -37,7 +37,9 @@ class Messages:
         before = self._growing.get(number)
         grown = message if before is None else before + message
         self._growing[number] = grown
-        yield "messages/partial", [message_chunk_to_message(grown)]
+        whole = message_chunk_to_message(grown)
+        if message.content or before is None or whole != message_chunk_to_message(before):
+            yield "messages/partial", [whole]
 
     def values(self, values: Any) -> Iterator[Event]:
         """Take a state and yield one frame with all messages in it that were not reported as complete."""
@@ -47,13 +49,11 @@ class Messages:
                 self._finish(message.id or "")
             yield "messages/complete", new
 
-    def _whole(self, message: BaseMessage, metadata: Mapping[str, Any]) -> Iterator[Event]:
+    def _whole(self, message: BaseMessage) -> Iterator[Event]:
+        """Take a message that was not streamed: it has no metadata frame (reference 10.1)."""
         number = message.id or ""
         if number in self._complete or isinstance(message, RemoveMessage):
             return
-        if number not in self._known:
-            self._known.add(number)
-            yield "messages/metadata", {number: {"metadata": metadata}}
         self._finish(number)
         yield "messages/complete", [message]
 

@@ -35,6 +35,9 @@ class FakeServer:
         self.logs: list[dict[str, Any]] = []
         self._streams: dict[tuple[str, int], queue.Queue[Frame]] = {}
         self._next = 0
+        self._next_exchange = 0
+        self._conversations: dict[int, Conversation] = {}
+        self.requests: queue.Queue[Conversation] = queue.Queue()
         self._lock = threading.Lock()
         threading.Thread(target=self._read, daemon=True).start()
 
@@ -48,8 +51,9 @@ class FakeServer:
         assert frame.kind == kind, f"got {frame}, want kind {kind}"
         return frame
 
-    def load(self, **graphs: str) -> dict[str, Any]:
-        self.send(frames.LOAD, 0, {"graphs": graphs, "slots": 10, "delta_max_supersteps": 5000})
+    def load(self, parts: dict[str, Any] | None = None, **graphs: str) -> dict[str, Any]:
+        envelope = {"graphs": graphs, "slots": 10, "delta_max_supersteps": 5000, "parts": parts or {}}
+        self.send(frames.LOAD, 0, envelope)
         return self.expect(frames.LOADED).envelope
 
     def run(self, graph_id: str, **members: Any) -> RunningRun:
@@ -87,6 +91,29 @@ class FakeServer:
         assert frame.kind == frames.RETURN
         return json.loads(frame.payload) if frame.envelope["ok"] else frame.envelope
 
+    def verb(self, verb: str, payload: bytes = b"", **members: Any) -> Any:
+        stream, inbox = self._open("call")
+        self.send(frames.CALL, stream, {"verb": verb, **members}, payload)
+        frame = inbox.get(timeout=PATIENCE)
+        return json.loads(frame.payload) if frame.envelope["ok"] else frame.envelope
+
+    def request(self, target: str, method: str = "GET", body: bytes | None = b"", **members: Any) -> Conversation:
+        """Begin an HTTP exchange; body None leaves the request's body to the test."""
+        with self._lock:
+            self._next_exchange += 2
+            number = self._next_exchange
+            conversation = self._conversations[number] = Conversation(self, number, {})
+        envelope = {"method": method, "target": target, "headers": [["Host", "api:8123"]], "scheme": "http"}
+        envelope |= {"client": "1.2.3.4:5", "websocket": False, "run": 0, "inner": False, "user": None}
+        self.send(frames.REQUEST, number, {**envelope, **members})
+        if body is not None and not members.get("websocket"):
+            conversation.send(body, end=True)
+        return conversation
+
+    def asked(self) -> Conversation:
+        """Await the next REQUEST of the worker."""
+        return self.requests.get(timeout=PATIENCE)
+
     def _open(self, space: str) -> tuple[int, queue.Queue[Frame]]:
         with self._lock:
             self._next += 1
@@ -113,6 +140,11 @@ class FakeServer:
             self._streams[("run", frame.stream)].put(frame)
         elif frame.kind == frames.RETURN:
             self._streams[("call", frame.stream)].put(frame)
+        elif frame.kind == frames.REQUEST:
+            conversation = self._conversations[frame.stream] = Conversation(self, frame.stream, frame.envelope)
+            self.requests.put(conversation)
+        elif frame.kind in (frames.RESPONSE, frames.BODY, frames.ROOM, frames.HANGUP):
+            self._conversations[frame.stream].take(frame)
         elif frame.kind == frames.LOG:
             self.logs.append(frame.envelope)
         else:
@@ -131,6 +163,61 @@ class FakeServer:
             answer, payload = {"ok": False, "error": said}, b""
         if frame.kind == frames.ASK:
             self.send(frames.ANSWER, frame.stream, answer, payload)
+
+
+class Conversation:
+    """The server's end of one HTTP exchange, begun by either side."""
+
+    def __init__(self, server: FakeServer, number: int, request: dict[str, Any]):
+        self.server, self.number, self.request = server, number, request
+        self.room = 0
+        self.grants = True
+        self._inbox: queue.Queue[Frame] = queue.Queue()
+
+    def take(self, frame: Frame) -> None:
+        if frame.kind == frames.ROOM:
+            self.room += frame.envelope["bytes"]
+        else:
+            self._inbox.put(frame)
+
+    def send(self, data: bytes = b"", **envelope: Any) -> None:
+        self.server.send(frames.BODY, self.number, envelope, data)
+
+    def respond(self, status: int, headers: list[list[str]] | None = None) -> None:
+        self.server.send(frames.RESPONSE, self.number, {"status": status, "headers": headers or []})
+
+    def answer(self, status: int, body: bytes, headers: list[list[str]] | None = None) -> None:
+        self.respond(status, headers)
+        self.send(body, end=True)
+
+    def grant(self, size: int) -> None:
+        self.server.send(frames.ROOM, self.number, {"bytes": size})
+
+    def hang_up(self, **envelope: Any) -> None:
+        self.server.send(frames.HANGUP, self.number, envelope)
+
+    def next(self) -> Frame:
+        frame = self._inbox.get(timeout=PATIENCE)
+        if frame.kind == frames.BODY and frame.payload and self.grants:
+            self.grant(len(frame.payload))
+        return frame
+
+    def quiet(self) -> bool:
+        return self._inbox.empty()
+
+    def head(self) -> dict[str, Any]:
+        frame = self.next()
+        assert frame.kind == frames.RESPONSE, frame
+        return frame.envelope
+
+    def body(self) -> bytes:
+        out = b""
+        while True:
+            frame = self.next()
+            assert frame.kind == frames.BODY, frame
+            out += frame.payload
+            if frame.envelope.get("end"):
+                return out
 
 
 class RunningRun:
@@ -180,11 +267,11 @@ class Done:
 class Process(FakeServer):
     """A worker process with the test graphs as its working directory."""
 
-    def __init__(self, cwd: Path = GRAPHS):
+    def __init__(self, cwd: Path = GRAPHS, env: dict[str, str] | None = None, stdout: Any = None):
         mine, theirs = socket.socketpair()
-        env = {**os.environ, "PYTHONPATH": str(ROOT), "SLIPWAY_WORKER_FD": str(theirs.fileno())}
+        env = {**os.environ, **(env or {}), "PYTHONPATH": str(ROOT), "SLIPWAY_WORKER_FD": str(theirs.fileno())}
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "slipway_worker"], cwd=cwd, env=env, pass_fds=[theirs.fileno()]
+            [sys.executable, "-m", "slipway_worker"], cwd=cwd, env=env, pass_fds=[theirs.fileno()], stdout=stdout
         )
         theirs.close()
         super().__init__(mine)

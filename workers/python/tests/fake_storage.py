@@ -20,6 +20,8 @@ class Storage:
         self.checkpoints: dict[tuple[str, str, str], dict[str, Any]] = {}
         self.blobs: dict[tuple[str, str, str, str], tuple[str, bytes]] = {}
         self.writes: dict[tuple[str, str, str], dict[tuple[str, int], dict[str, Any]]] = {}
+        self.cached: dict[tuple[tuple[str, ...], str], tuple[str, bytes]] = {}
+        self.values: dict[str, tuple[Any, float | None]] = {}
         self.items: dict[tuple[tuple[str, ...], str], dict[str, Any]] = {}
 
     def apply(self, op: str, e: dict[str, Any], payload: bytes) -> tuple[dict[str, Any], bytes]:
@@ -27,6 +29,32 @@ class Storage:
         if handler is None:
             raise Refused(f"unknown operation {op}", "invalid")
         return handler(e, payload) or ({}, b"")
+
+    def _cache_get(self, e, _):
+        hits, data = [], b""
+        for index, (namespace, key) in enumerate(e["keys"]):
+            if found := self.cached.get((tuple(namespace), key)):
+                hits.append({"index": index, "type": found[0], "size": len(found[1])})
+                data += found[1]
+        return {"hits": hits}, data
+
+    def _cache_set(self, e, payload):
+        at = 0
+        for entry in e["entries"]:
+            data = payload[at : at + entry["size"]]
+            at += entry["size"]
+            self.cached[(tuple(entry["namespace"]), entry["key"])] = (entry["type"], data)
+        assert at == len(payload), "sizes and payload differ"
+
+    def _cache_clear(self, e, _):
+        for key in [k for k in self.cached if e["namespaces"] is None or list(k[0]) in e["namespaces"]]:
+            del self.cached[key]
+
+    def _value_get(self, e, _):
+        return {"value": self.values.get(e["key"], (None, None))[0]}, b""
+
+    def _value_set(self, e, _):
+        self.values[e["key"]] = (e["value"], e["ttl"])
 
     def _checkpoint_put(self, e, payload):
         thread, ns, at = e["thread_id"], e["checkpoint_ns"], 0

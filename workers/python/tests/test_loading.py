@@ -26,6 +26,8 @@ FORMS = {
     "./factories.py:with_config": {"x": 0, "log": [], "note": "red"},
     "./factories.py:unannotated": {"x": 0, "log": [], "note": "red"},
     "./factories.py:with_runtime": {"x": 0, "log": [], "note": "threads.create_run True None"},
+    "./factories.py:typed": {"x": 0, "log": [], "note": "typed"},
+    "./factories.py:functional": 0,
     "./factories.py:with_both": {"x": 0, "log": [], "note": "./factories.py:with_both {'a': 1}"},
 }
 
@@ -53,8 +55,9 @@ def forms():
 @pytest.mark.parametrize("spec", FORMS)
 def test_every_form_of_export(forms, spec):
     assert forms.loaded["graphs"][spec] == {"ok": True}
-    context = {"a": 1} if "both" in spec else None
-    done = forms.run(spec, input={"x": 0}, config={"configurable": {"suffix": "red"}}, context=context).done()
+    context = {"a": 1} if "both" in spec else {"name": "typed"} if "typed" in spec else None
+    given = 0 if "functional" in spec else {"x": 0}
+    done = forms.run(spec, input=given, config={"configurable": {"suffix": "red"}}, context=context).done()
     assert done.error is None
     assert done.snapshot["values"] == FORMS[spec]
 
