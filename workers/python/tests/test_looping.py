@@ -5,7 +5,10 @@ from fake_server import Process
 
 from slipway_worker import frames
 
-NAMES = (*("loopback", "waiting", "threaded", "values", "cached", "retried", "in_thread", "in_tool", "tool_messages"),)
+NAMES = (
+    *("loopback", "waiting", "threaded", "values", "cached", "retried", "in_thread", "in_tool", "tool_messages"),
+    "holding",
+)
 
 
 @pytest.fixture(scope="module")
@@ -102,3 +105,8 @@ def test_messages_that_were_not_streamed_have_no_metadata_frame(server):
     again.done()
     assert {event for event, _ in again.chunks} == {"messages/complete"}
     assert [m["id"] for _, data in again.chunks for m in data] == ["h1", "a1", "t1"]
+
+
+def test_every_slot_has_a_thread_for_nodes_that_block(server):
+    runs = [server.run("holding", input={}) for _ in range(10)]
+    assert [run.done().snapshot["values"]["note"] for run in runs] == ["met"] * 10

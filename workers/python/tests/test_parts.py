@@ -4,7 +4,7 @@ import base64
 import uuid
 
 import pytest
-from fake_server import GRAPHS, Process
+from fake_server import Process
 
 PARTS = {
     "auth": {"path": "./parts.py:auth"},
@@ -286,4 +286,9 @@ def test_settings_of_the_serialiser(env, serde, want):
     process.close()
 
 
-assert GRAPHS.is_dir()
+def test_strict_serialisation_of_a_fresh_thread_keeps_its_snapshot():
+    process = Process(env={"LANGGRAPH_STRICT_MSGPACK": "true"})
+    process.load(hitl="./graphs.py:hitl")
+    done = process.run("hitl", input={"x": 1}, fresh=True).done()
+    assert [i["value"] for i in done.snapshot["interrupts"]] == [{"q": "ok?"}]
+    process.close()

@@ -2,10 +2,11 @@
 
 import asyncio
 import datetime
+import threading
 import time
 
 from graphs import State, one
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.tools import tool
 from langgraph.graph import START, MessagesState, StateGraph
 from langgraph.types import CachePolicy, RetryPolicy
@@ -131,4 +132,12 @@ def answers(state: MessagesState):
 
 
 tool_messages = one(answers, MessagesState)
-human = HumanMessage("hi", id="h1")
+
+
+def hold(state: State):
+    meeting.wait(20)
+    return {"note": "met"}
+
+
+meeting = threading.Barrier(10)
+holding = one(hold)
