@@ -5,6 +5,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"strconv"
 	"sync"
 	"time"
 
@@ -59,7 +60,8 @@ func (a *Attempt) Context(ctx context.Context) context.Context {
 // is nil. CodeInvalid: the key was used for another request; CodeConflict: the first request runs still, or was carried
 // out but its answer is lost. An identical PATCH waits for the one that runs, as without a key (control-plane reference 6).
 func (s *Service) BeginKeyed(ctx context.Context, who slipway.Principal, r KeyedRequest) (*Attempt, *Answer, error) {
-	scope := s.keyed("scope", who.TenantID, who.ID, r.Method, r.Path, r.Key)
+	// The rights are part of it: what somebody was answered who might do more is not repeated to who may do less now.
+	scope := s.keyed("scope", who.TenantID, who.ID, string(who.Role), strconv.FormatBool(who.Organisation), who.DeploymentID, r.Method, r.Path, r.Key)
 	request := s.keyed("request", r.Query, string(r.Body))
 	for {
 		done, mine := s.attempts.enter(scope)

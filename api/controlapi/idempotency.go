@@ -42,7 +42,9 @@ func keyed(op huma.Operation) huma.Operation {
 func (a *api) idempotent(ctx huma.Context, next func(huma.Context)) {
 	op := ctx.Operation()
 	key := ctx.Header(idempotencyKey)
-	if key == "" || len(op.Security) == 0 || op.Method != http.MethodPost && op.Method != http.MethodPatch {
+	// Whoever only reads has no effects to repeat, and is not to push out of the bounds what is kept for those who have.
+	reads := authn.Principal(ctx.Context()).Role == slipway.RoleViewer
+	if key == "" || reads || len(op.Security) == 0 || op.Method != http.MethodPost && op.Method != http.MethodPatch {
 		next(ctx)
 		return
 	}

@@ -131,3 +131,36 @@ func TestAKeyOfADeadAttempt(t *testing.T) {
 		}
 	}
 }
+
+func TestALostRoleGetsNoAnswerOfTheOldOne(t *testing.T) {
+	t.Parallel()
+	s := newStormServer(t)
+	asked := control.KeyedRequest{Method: "POST", Path: "/v2/api-keys", Key: "k", Body: []byte(`{"role":"viewer"}`)}
+	who := s.admin()
+	attempt, _, err := s.BeginKeyed(t.Context(), who, asked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := attempt.Answered(t.Context(), control.Answer{Status: 201, Body: []byte("the new key")}); err != nil {
+		t.Fatal(err)
+	}
+	who.Role = slipway.RoleEditor // the same user, whom the identity provider says to be less now
+	again, answer, err := s.BeginKeyed(t.Context(), who, asked)
+	if err != nil || answer != nil || again == nil {
+		t.Fatalf("the same user with a lesser role is answered %+v, %v; want it carried out, and so refused", answer, err)
+	}
+	again.Abandoned(t.Context())
+}
+
+func TestViewersLeaveNoKeyedAnswers(t *testing.T) {
+	t.Parallel()
+	s := newStormServer(t)
+	path := "/v2/deployments/" + s.want(201, "POST", "/v2/deployments", createGit)["id"].(string)
+	viewer := s.keyOf("viewer")
+	for range 2 {
+		rec := s.keyed(viewer, "v", "PATCH", path, `{"secrets":5}`)
+		if rec.Code < 400 || rec.Header().Get("Idempotency-Replayed") != "" {
+			t.Errorf("%d %s, replayed %q; want a refusal that is not kept", rec.Code, rec.Body, rec.Header().Get("Idempotency-Replayed"))
+		}
+	}
+}
