@@ -283,3 +283,13 @@ func decoded(t *testing.T, text []byte) map[string]any {
 	}
 	return out
 }
+
+func TestProblemsAreToldUpToABound(t *testing.T) {
+	t.Parallel()
+	s := newStormServer(t)
+	body := `{"name":"a","source":"githost","secrets":[` + strings.Repeat("1,", 10_000) + `1]}`
+	status, text := s.raw(s.Key, "POST", "/v2/deployments", body)
+	if status != 422 || len(text) > 20_000 || !strings.Contains(string(text), "more problems") {
+		t.Errorf("%d, %d bytes: %.200s; want 422 and a hundred problems", status, len(text), text)
+	}
+}

@@ -3,6 +3,7 @@ package problem
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"regexp"
@@ -17,6 +18,9 @@ var locationPart = regexp.MustCompile(`[^.\[\]]+|\[\d+\]`)
 
 // malformed stands for a body that is no JSON: no schema accepts it, so that validation reports it at the body.
 type malformed struct{ reason string }
+
+// maxDetails is how many problems of one request are told.
+const maxDetails = 100
 
 // cutOff is what the framework says of a body that ends before its announced length. It takes that for its own fault.
 const cutOff = "cannot read request body"
@@ -91,7 +95,11 @@ func Transform(_ huma.Context, _ string, v any) (any, error) {
 	}
 	if model.Status == http.StatusUnprocessableEntity {
 		answer.Details = []Detail{}
-		for _, e := range model.Errors {
+		for i, e := range model.Errors {
+			if i == maxDetails {
+				answer.Details = append(answer.Details, Detail{Loc: []any{"body"}, Msg: fmt.Sprintf("and %d more problems", len(model.Errors)-i), Type: "value_error"})
+				break
+			}
 			answer.Details = append(answer.Details, detail(e))
 		}
 	}

@@ -22,6 +22,10 @@ func TestWhatADecoderWouldTake(t *testing.T) {
 		{"twice, escaped", `{"a":1,"\u0061":2}`, false},
 		{"deep enough", strings.Repeat("[", 100) + strings.Repeat("]", 100), true},
 		{"too deep", strings.Repeat("[", 101) + strings.Repeat("]", 101), false},
+		{"long enough", "[" + strings.Repeat("1,", 19_999) + "1]", true},
+		{"too long", "[" + strings.Repeat("1,", 20_000) + "1]", false},
+		{"too long and never closed", "[" + strings.Repeat("[],", 1_000_000), false},
+		{"too many", "[" + strings.Repeat("["+strings.Repeat("1,", 9_999)+"1],", 30) + "1]", false},
 		{"too deep and never closed", strings.Repeat(`{"a":`, 9000), false},
 	} {
 		var got any
