@@ -155,6 +155,22 @@ func (m *machine) newThread(address string) thread {
 	return thread{m, made.ID}
 }
 
+// threads are all that were made.
+type threads struct {
+	m       *machine
+	address string
+	mu      sync.Mutex
+	list    []thread
+}
+
+func (p *threads) add() thread {
+	th := p.m.newThread(p.address)
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.list = append(p.list, th)
+	return th
+}
+
 // run makes a run and waits for it; whether it fails is not our matter: it is counted by what the server says of it later.
 func (t thread) run(address string) {
 	status, err := t.m.call(http.MethodPost, address+"/threads/"+t.id+"/runs/wait", `{"assistant_id":"relay","input":{"messages":[{"role":"user","content":"hi"}]}}`, nil)
@@ -186,11 +202,11 @@ func (t thread) runs(address string) (n int64, err error) {
 }
 
 // total counts the runs of all threads once they have ended.
-func (m *machine) total(address string, threads []thread) (n int64) {
+func (m *machine) total(address string, list []thread) (n int64) {
 	m.t.Helper()
 	m.eventually("every run has ended", func() error {
 		n = 0
-		for _, th := range threads {
+		for _, th := range list {
 			of, err := th.runs(address)
 			if err != nil {
 				return err
@@ -218,10 +234,7 @@ func TestTelemetryLosesNothing(t *testing.T) {
 	_, err := m.slipway("deploy", m.source("v0"), "--name", "app")
 	check(t, err)
 	address := m.url + "/d/app"
-	var threads []thread
-	for range 16 {
-		threads = append(threads, m.newThread(address))
-	}
+	pool := &threads{m: m, address: address}
 	stop, reached := make(chan struct{}), func(part int64) {
 		t.Helper()
 		limit := time.Now().Add(30 * time.Minute)
@@ -238,11 +251,14 @@ func TestTelemetryLosesNothing(t *testing.T) {
 	}
 	var load sync.WaitGroup
 	var sent atomic.Int64
-	for _, th := range threads {
+	for range 16 {
 		load.Go(func() {
 			for !closed(stop) {
-				th.run(address)
-				sent.Add(1)
+				th := pool.add()
+				for n := 0; n < 20 && !closed(stop); n++ { // a thread's state grows with its runs
+					th.run(address)
+					sent.Add(1)
+				}
 			}
 		})
 	}
@@ -282,11 +298,11 @@ func TestTelemetryLosesNothing(t *testing.T) {
 	reached(8)
 	close(stop)
 	load.Wait()
-	agree(m, c, address, threads)
+	agree(m, c, address, pool.list)
 	for range 5 { // later rounds change nothing of what was counted
-		threads[0].run(address)
+		pool.list[0].run(address)
 	}
-	u, runs := agree(m, c, address, threads)
+	u, runs := agree(m, c, address, pool.list)
 	if u.Transactions < want || u.Snapshots == 0 || u.DataPoints == 0 {
 		t.Errorf("the collector has %+v, want %d transactions, snapshots and metrics", u, want)
 	}
@@ -299,9 +315,9 @@ func TestTelemetryLosesNothing(t *testing.T) {
 }
 
 // agree waits until the collector has counted exactly what the agent servers did; more than that is never mended.
-func agree(m *machine, c *station, address string, threads []thread) (u counted, runs int64) {
+func agree(m *machine, c *station, address string, list []thread) (u counted, runs int64) {
 	m.t.Helper()
-	runs = m.total(address, threads)
+	runs = m.total(address, list)
 	m.eventually("the collector has counted every run once", func() error {
 		var err error
 		if u, err = c.usage(); err == nil && u.Traces > runs {

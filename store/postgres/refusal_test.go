@@ -49,8 +49,16 @@ func TestSchemaOfTheURL(t *testing.T) {
 	if n := schemas(t, url, "other"); n != 1 {
 		t.Errorf("got %d schemas named other, want 1", n)
 	}
+	has := func(want bool) {
+		t.Helper()
+		if got, err := postgres.HasAgent(ctx, url, "agent_x"); err != nil || got != want {
+			t.Errorf("there is a store: %v (%v), want %v", got, err, want)
+		}
+	}
 	for range 2 { // dropping what is not there is no error
+		has(false)
 		openAgent(t, url, "agent_x")
+		has(true)
 		if err := postgres.DropAgent(ctx, url, "agent_x"); err != nil {
 			t.Fatal(err)
 		}
