@@ -151,7 +151,7 @@ func ValidateApp(name, hostURL, apiURL, organization, redirectURL string, plainH
 	if organization != "" && !accountForm.MatchString(organization) {
 		problems.Add(at("organization"), "organization %q is no name of a GitHub organization", short(organization))
 	}
-	if u, err := url.Parse(redirectURL); err != nil || u.Host == "" || u.Scheme != "https" && !(u.Scheme == "http" && Loopback(redirectURL)) {
+	if u, err := url.Parse(redirectURL); err != nil || u.Host == "" || u.Scheme != "https" && (u.Scheme != "http" || !Loopback(redirectURL)) {
 		problems.Add(at("redirect_url"), "redirect_url %q must begin with https://, or with http:// on this machine", short(redirectURL))
 	}
 	return problems.Err()

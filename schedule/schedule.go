@@ -22,7 +22,7 @@ func Next(spec, zone string, after time.Time) (time.Time, error) {
 	if len(strings.Fields(spec)) != 5 || strings.ContainsAny(spec, "@=") {
 		return time.Time{}, slipway.Errorf(slipway.CodeInvalid, "Invalid cron schedule: '%s' (give five fields: minute, hour, day of month, month, day of week)", spec)
 	}
-	parsed, err := cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(spec)
+	parsed, err := cron.MustNewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(spec)
 	if err != nil {
 		return time.Time{}, slipway.Errorf(slipway.CodeInvalid, "Invalid cron schedule: '%s' (%w)", spec, err)
 	}

@@ -249,7 +249,9 @@ func TestRateLimits(t *testing.T) {
 		o.api.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 	})
 	_, second := s.issue("Second", beacon.Online)
-	from := func(address string) answer { return s.post(verifyPath, `{"license":"KEY"}`, "X-Forwarded-For", address) }
+	from := func(address string) answer {
+		return s.post(verifyPath, `{"license":"KEY"}`, "X-Forwarded-For", address)
+	}
 	for i := range 5 {
 		if got := from("192.0.2.1"); got.status != 200 {
 			t.Fatalf("request %d: %s", i, got)

@@ -82,7 +82,7 @@ func (c *Client) Raw(ctx context.Context, method, path string) ([]byte, error) {
 // persist tries again what failed for a moment only.
 func (c *Client) persist(ctx context.Context, method, path string, body []byte) ([]byte, http.Header, error) {
 	for attempt := 1; ; attempt++ {
-		raw, res, err := c.once(ctx, method, path, body)
+		raw, res, err := c.once(ctx, method, path, body) //nolint:bodyclose // once has read and closed it
 		if err != nil {
 			return nil, nil, err
 		}

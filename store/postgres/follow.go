@@ -41,7 +41,7 @@ func (s *ControlStore) listen(ctx context.Context, tell func(slipway.News)) (hea
 	if err != nil {
 		return false
 	}
-	defer closeConn(c)
+	defer func() { _ = closeConn(c) }()
 	if _, err := c.Exec(ctx, "LISTEN "+pgx.Identifier{s.server.news()}.Sanitize()); err != nil {
 		return false
 	}

@@ -96,7 +96,7 @@ func (i instances) Alive(id string) (bool, error) {
 	if err != nil {
 		return false, i.server.explain(err)
 	}
-	defer closeConn(c)
+	defer func() { _ = closeConn(c) }()
 	var free bool
 	// Shared, so that two who probe do not take each other for the instance; it goes with the statement.
 	err = c.QueryRow(ctx, "SELECT pg_try_advisory_xact_lock_shared($1)", i.key(id)).Scan(&free)
@@ -122,7 +122,7 @@ func (i instances) await(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer closeConn(c)
+	defer func() { _ = closeConn(c) }()
 	_, err = c.Exec(ctx, "SELECT pg_advisory_xact_lock_shared($1)", i.key(id))
 	return err
 }

@@ -32,7 +32,7 @@ func prepare(ctx context.Context, url, schema, kind string) (server, error) {
 	if err != nil {
 		return sv, sv.explain(err)
 	}
-	defer closeConn(c)
+	defer func() { _ = closeConn(c) }()
 	if err := checkVersion(ctx, c); err != nil {
 		return sv, err
 	}

@@ -96,7 +96,7 @@ func HasAgent(ctx context.Context, url, schema string) (found bool, err error) {
 	if err != nil {
 		return false, sv.explain(err)
 	}
-	defer closeConn(c)
+	defer func() { _ = closeConn(c) }()
 	if err := c.QueryRow(ctx, "SELECT EXISTS (SELECT 1 FROM pg_namespace WHERE nspname = $1)", schema).Scan(&found); err != nil {
 		return false, fmt.Errorf("look for the schema %s: %w", schema, sv.explain(err))
 	}
@@ -113,7 +113,7 @@ func DropAgent(ctx context.Context, url, schema string) error {
 	if err != nil {
 		return sv.explain(err)
 	}
-	defer closeConn(c)
+	defer func() { _ = closeConn(c) }()
 	if _, err := c.Exec(ctx, "DROP SCHEMA IF EXISTS "+pgx.Identifier{schema}.Sanitize()+" CASCADE"); err != nil {
 		return fmt.Errorf("drop the schema %s: %w", schema, sv.explain(err))
 	}
