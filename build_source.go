@@ -48,4 +48,6 @@ type Prepared struct {
 	Node   *NodeBundle
 	// Key names everything that was installed from outside; it is part of the artifact's digest.
 	Key string
+	// Shared names the directories that bundles share and this one needs, relative to the data directory.
+	Shared []string
 }

@@ -18,8 +18,8 @@ const (
 const BundleFile = "bundle.json"
 
 // Bundle describes an unpacked artifact: a directory that an agent server can run without looking anything up. Paths are
-// relative to that directory, with slashes; those of a bundle made on the machine that runs it may also be absolute, where
-// they lead to what bundles share (interpreters, layers, tools).
+// relative to that directory, with slashes; what bundles share (layers, tools) lies at fixed places beside it, so that a
+// data directory may be moved and a bundle be run on another machine. Interpreters are absolute paths.
 type Bundle struct {
 	Version int `json:"version"` // 1
 	// Graphs of the configuration by graph id.
@@ -32,6 +32,9 @@ type Bundle struct {
 	Config json.RawMessage `json:"config"`
 	// Env is the `env` map of the configuration; secrets are laid over it.
 	Env map[string]string `json:"env"`
+	// Shared names the directories beside the bundle's that it needs, relative to the data directory ("layers/node-…",
+	// "tools/tsx-…"), in order; nil = not known (a bundle of an earlier release), so none of them may go.
+	Shared []string `json:"shared"`
 	// Python and Node say how to start the workers; nil when no graph needs them.
 	Python *PythonBundle `json:"python,omitempty"`
 	Node   *NodeBundle   `json:"node,omitempty"`
@@ -57,8 +60,8 @@ type PythonBundle struct {
 type NodeBundle struct {
 	// Interpreter is an absolute path or a name looked up in PATH.
 	Interpreter string `json:"interpreter"`
-	// Loader is a module for node's --import that makes TypeScript loadable: a file of the bundle, an absolute path (the
-	// pinned tsx among the platform's tools), or a package name of the application; "" when no graph needs one.
+	// Loader is a module for node's --import that makes TypeScript loadable: a file relative to the bundle (the pinned tsx
+	// among the platform's tools beside it), an absolute path, or a package name of the application; "" when no graph needs one.
 	Loader string `json:"loader,omitempty"`
 }
 

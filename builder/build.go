@@ -129,6 +129,7 @@ func (w *work) install(ctx context.Context) error {
 		}
 		w.log(fmt.Sprintf("the %s graphs are ready to run after %s", language, w.Clock().Sub(began).Round(time.Millisecond)))
 		w.parts = append(w.parts, string(language), prepared.Key)
+		w.bundle.Shared = append(w.bundle.Shared, prepared.Shared...)
 		if prepared.Python != nil {
 			w.bundle.Python = prepared.Python
 		}
@@ -172,5 +173,5 @@ func project(dir string, bundle slipway.Bundle, c graphconfig.Config) slipway.Pr
 }
 
 func manifest(c graphconfig.Config, at string) slipway.Bundle {
-	return slipway.Bundle{Version: 1, Graphs: c.Bundle(), Dir: path.Join("app", path.Dir(at)), Config: c.Effective(), Env: c.Env.Values}
+	return slipway.Bundle{Version: 1, Shared: []string{}, Graphs: c.Bundle(), Dir: path.Join("app", path.Dir(at)), Config: c.Effective(), Env: c.Env.Values}
 }

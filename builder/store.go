@@ -10,9 +10,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 )
+
+// scratch is where toolchains make, inside the bundle being made, what is not part of it.
+const scratch = ".scratch"
 
 // finish writes bundle.json and moves the bundle to its name, unless the same bundle is there already. Once it returns, the
 // bundle survives a power loss.
@@ -29,15 +33,18 @@ func finish(bundles, tmp string, bundle slipway.Bundle, parts ...string) (string
 		fmt.Fprintf(sum, "%d:%s", len(p), p)
 	}
 	digest := "sha256:" + hex.EncodeToString(sum.Sum(nil))
-	target := slipway.BundlePath(bundles, digest)
-	if _, err := os.Stat(target); err == nil {
+	target, now := slipway.BundlePath(bundles, digest), time.Now()
+	if os.Chtimes(target, now, now) == nil { // also tells whoever cleans up that it is needed
 		return digest, nil
+	}
+	if err := os.RemoveAll(filepath.Join(tmp, scratch)); err != nil {
+		return "", fmt.Errorf("store bundle: %w", err)
 	}
 	if err := syncTree(tmp); err != nil {
 		return "", fmt.Errorf("store bundle: %w", err)
 	}
 	if err := os.Rename(tmp, target); err != nil {
-		if _, there := os.Stat(target); there != nil {
+		if os.Chtimes(target, now, now) != nil {
 			return "", fmt.Errorf("store bundle: %w", err)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // Key hashes everything that determines a layer.
@@ -20,17 +21,18 @@ func Key(parts ...string) string {
 	return hex.EncodeToString(sum.Sum(nil))
 }
 
-// Layer returns root/key, letting fill make it in a temporary directory when it is not there yet. It is durable once it has
-// its name. Two builds that make the same layer at once both succeed.
-func Layer(root, key string, fill func(dir string) error) (string, error) {
-	path := filepath.Join(root, key)
-	if _, err := os.Stat(path); err == nil {
+// Layer returns root/key, letting fill make it in a temporary directory of scratch when it is not there yet. It is durable
+// once it has its name. Two builds that make the same layer at once both succeed. Its modification time says when it was
+// last used: whoever cleans up looks at it again after taking the layer's name away, and gives the name back if it changed.
+func Layer(root, key, scratch string, fill func(dir string) error) (string, error) {
+	path, now := filepath.Join(root, key), time.Now()
+	if os.Chtimes(path, now, now) == nil {
 		return path, nil
 	}
-	if err := os.MkdirAll(root, 0o755); err != nil {
+	if err := errors.Join(os.MkdirAll(root, 0o755), os.MkdirAll(scratch, 0o755)); err != nil {
 		return "", fmt.Errorf("make layer: %w", err)
 	}
-	dir, err := os.MkdirTemp(root, ".tmp-*")
+	dir, err := os.MkdirTemp(scratch, ".tmp-*")
 	if err != nil {
 		return "", fmt.Errorf("make layer: %w", err)
 	}
@@ -42,11 +44,24 @@ func Layer(root, key string, fill func(dir string) error) (string, error) {
 		return "", err
 	}
 	if err := os.Rename(dir, path); err != nil {
-		if _, there := os.Stat(path); there != nil {
+		if os.Chtimes(path, now, now) != nil {
 			return "", fmt.Errorf("make layer: %w", err)
 		}
 	}
 	return path, nil
+}
+
+// Scratch is the directory below that of a bundle in the making in which everything else of its build is made: what a build
+// writes is found, measured and removed in one place.
+func Scratch(bundle string) string { return filepath.Join(bundle, ".scratch") }
+
+// Link makes a link at name to target with a relative path, so that the directory both lie in may be moved.
+func Link(target, name string) error {
+	rel, err := filepath.Rel(filepath.Dir(name), target)
+	if err != nil {
+		return fmt.Errorf("link %s: %w", filepath.Base(name), err)
+	}
+	return os.Symlink(rel, name)
 }
 
 // TreeKey hashes the names, modes and contents of everything below dir; links count as what they hold.

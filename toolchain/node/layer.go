@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -24,7 +25,7 @@ const (
 )
 
 // layered installs into a directory shared by all bundles with the same manifest and lock file, and links to it.
-func (b build) layered(ctx context.Context, where string, p graphconfig.Manager) (string, error) {
+func (b *build) layered(ctx context.Context, where string, p graphconfig.Manager) (string, error) {
 	files := map[string][]byte{}
 	parts := []string{"node", runtime.GOOS, runtime.GOARCH, b.node.version, strings.Join(p.Args, " "), p.Version}
 	for _, name := range []string{"package.json", ".npmrc", p.Lock} {
@@ -38,7 +39,7 @@ func (b build) layered(ctx context.Context, where string, p graphconfig.Manager)
 		files[name], parts = raw, append(parts, name, string(raw))
 	}
 	key, fresh := command.Key(parts...), false
-	layer, err := command.Layer(filepath.Join(b.cfg.Root, "layers"), "node-"+key, func(dir string) error {
+	layer, err := command.Layer(filepath.Join(b.cfg.Root, "layers"), "node-"+key, command.Scratch(b.Bundle), func(dir string) error {
 		fresh = true
 		for name, raw := range files {
 			if err := os.WriteFile(filepath.Join(dir, name), raw, 0o644); err != nil {
@@ -57,16 +58,25 @@ func (b build) layered(ctx context.Context, where string, p graphconfig.Manager)
 		b.log("the JavaScript dependencies are unchanged: nothing to install")
 	}
 	target := filepath.Join(where, "node_modules")
-	if err := errors.Join(os.RemoveAll(target), os.Symlink(filepath.Join(layer, "node_modules"), target)); err != nil {
+	if err := errors.Join(os.RemoveAll(target), command.Link(filepath.Join(layer, "node_modules"), target)); err != nil {
 		return "", fmt.Errorf("link node_modules: %w", err)
 	}
+	b.shared = append(b.shared, "layers/node-"+key)
 	return key, nil
 }
 
-// loader returns the pinned tsx, an absolute file for node's --import.
-func (b build) loader(ctx context.Context) (string, error) {
+// loader returns the pinned tsx, a file for node's --import, relative to the bundle where the tools are the data directory's.
+func (b *build) loader(ctx context.Context) (string, error) {
 	dir, err := b.tool(ctx, "tsx", tsxVersion)
-	return filepath.Join(dir, "node_modules", "tsx", "dist", "loader.mjs"), err
+	file := filepath.Join(dir, "node_modules", "tsx", "dist", "loader.mjs")
+	if filepath.Dir(b.cfg.Tools) != filepath.Clean(b.cfg.Root) {
+		return file, err
+	}
+	b.shared = append(b.shared, path.Join(filepath.Base(b.cfg.Tools), filepath.Base(dir)))
+	if rel, fails := filepath.Rel(b.Bundle, file); fails == nil {
+		file = filepath.ToSlash(rel)
+	}
+	return file, err
 }
 
 // manager returns the directories that hold a package manager: none when the machine's PATH has it in a version that does.
@@ -106,7 +116,7 @@ func or(version, fallback, major string) string {
 // tool installs an npm package among the platform's tools and returns its directory.
 func (b build) tool(ctx context.Context, pkg, version string) (string, error) {
 	name := strings.NewReplacer("@", "", "/", "-").Replace(pkg) + "-" + strings.NewReplacer("/", "-").Replace(version)
-	return command.Layer(b.cfg.Tools, name, func(dir string) error {
+	return command.Layer(b.cfg.Tools, name, command.Scratch(b.Bundle), func(dir string) error {
 		at := pkg + "@" + version
 		return b.run(ctx, dir, nil, "npm install "+at, "npm", "install", "--loglevel=error", "--prefix", dir, "--", at)
 	})

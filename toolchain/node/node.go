@@ -60,6 +60,7 @@ type build struct {
 	node   interpreter
 	app    string // absolute
 	beside string // directory of the configuration, absolute
+	shared []string
 }
 
 // Clean kills what an interrupted build left running. It is called before the first build.
@@ -82,11 +83,12 @@ func (t *Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(str
 		out.Node.Loader, err = b.loader(ctx)
 		out.Key += " tsx-" + tsxVersion
 	}
+	out.Shared = b.shared
 	return out, err
 }
 
 // install puts node_modules where the graphs find it and returns the key of what was installed.
-func (b build) install(ctx context.Context) (string, error) {
+func (b *build) install(ctx context.Context) (string, error) {
 	where := b.beside
 	if b.InstallCommand != "" || b.BuildCommand != "" {
 		where = b.app

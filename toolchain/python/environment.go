@@ -10,6 +10,10 @@ import (
 	"strings"
 )
 
+// addLayer is the line of a path file that adds a directory named relative to the one the file lies in, as site.py sees that;
+// Python runs such a line inside the function that reads the file.
+const addLayer = `import os, site, sys; site.addsitedir(os.path.normpath(os.path.join(sys._getframe(1).f_locals["sitedir"], %q)))` + "\n"
+
 // up leads from a bundle's site-packages to its directory app.
 const up = "../../../../app"
 
@@ -26,7 +30,11 @@ func (b build) environment(layer string, in inputs) error {
 	for _, dir := range in.search {
 		path.WriteString(up + "/" + dir + "\n")
 	}
-	fmt.Fprintf(&path, "import site; site.addsitedir(%q)\n", filepath.Join(layer, "venv", sitePackages(b.base)))
+	rel, err := filepath.Rel(site, filepath.Join(layer, "venv", sitePackages(b.base)))
+	if err != nil {
+		return wrap(err)
+	}
+	fmt.Fprintf(&path, addLayer, filepath.ToSlash(rel))
 	return wrap(errors.Join(
 		os.WriteFile(filepath.Join(venv, "pyvenv.cfg"), []byte(config), 0o644),
 		os.Symlink(b.base.path, filepath.Join(venv, "bin", "python")),

@@ -92,7 +92,7 @@ func (b build) findUV(ctx context.Context) (string, error) {
 	if at, err := command.Look("uv", command.Base(b.home())); err == nil {
 		return at, nil
 	}
-	dir, err := command.Layer(b.cfg.Tools, "uv-"+uvVersion, func(dir string) error {
+	dir, err := command.Layer(b.cfg.Tools, "uv-"+uvVersion, command.Scratch(b.Bundle), func(dir string) error {
 		return b.run(ctx, dir, b.base.path, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", dir, "uv=="+uvVersion)
 	})
 	return filepath.Join(dir, "bin", "uv"), err

@@ -92,7 +92,7 @@ func (b build) prepare(ctx context.Context) (slipway.Prepared, error) {
 		return slipway.Prepared{}, err
 	}
 	fresh := false
-	layer, err := command.Layer(filepath.Join(b.cfg.Root, "layers"), "python-"+in.key, func(dir string) error {
+	layer, err := command.Layer(filepath.Join(b.cfg.Root, "layers"), "python-"+in.key, command.Scratch(b.Bundle), func(dir string) error {
 		fresh = true
 		return b.fill(ctx, dir, in)
 	})
@@ -105,7 +105,9 @@ func (b build) prepare(ctx context.Context) (slipway.Prepared, error) {
 	if err := b.environment(layer, in); err != nil {
 		return slipway.Prepared{}, err
 	}
-	return slipway.Prepared{Key: in.key, Python: &slipway.PythonBundle{Interpreter: "python/bin/python", Path: []string{}}}, nil
+	return slipway.Prepared{
+		Key: in.key, Python: &slipway.PythonBundle{Interpreter: "python/bin/python", Path: []string{}}, Shared: []string{"layers/python-" + in.key},
+	}, nil
 }
 
 // command runs one of the user's commands, if there is one, with the Python of the project first in its PATH.
