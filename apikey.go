@@ -64,10 +64,10 @@ func (c APIKeyCreate) Valid(now time.Time) (APIKeyCreate, error) {
 	switch {
 	case c.Role == "":
 		problems.Missing([]any{"body", "role"})
-	case !c.Role.Valid() && c.Role != RoleListener:
-		problems.Add([]any{"body", "role"}, "%q is no role; use admin, editor, viewer or listener", c.Role)
-	case c.Role == RoleAdmin && c.DeploymentID != "":
-		problems.Add([]any{"body", "role"}, "a deploy key cannot be admin; use editor or viewer")
+	case !c.Role.Valid() && c.Role != RoleListener && c.Role != RoleBuilder:
+		problems.Add([]any{"body", "role"}, "%q is no role; use admin, editor, viewer, listener or builder", c.Role)
+	case (c.Role == RoleAdmin || c.Role == RoleBuilder) && c.DeploymentID != "":
+		problems.Add([]any{"body", "role"}, "a deploy key cannot be %s; use editor or viewer", c.Role)
 	}
 	if c.Organisation && c.DeploymentID != "" {
 		problems.Add([]any{"body", "organisation"}, "a deploy key belongs to the tenant of its deployment; leave organisation or deployment_id out")

@@ -41,7 +41,7 @@ var house = []group{
 		name: "adapters",
 		rooms: []string{
 			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "webhook", "schedule",
-			"oidc", "workers", "templates",
+			"oidc", "shelf", "workers", "templates",
 		},
 		imports: []string{"ground", "grammar"},
 		drivers: map[string][]string{

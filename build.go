@@ -3,6 +3,7 @@ package slipway
 import (
 	"context"
 	"io"
+	"time"
 )
 
 // BuildQueue hands out revisions that wait for a build. One builder holds a revision at a time, by lease; every report
@@ -51,6 +52,8 @@ type BuildJob struct {
 type BuildResult struct {
 	ArtifactDigest string // "sha256:…"
 	CommitSHA      string // githost
+	// Parts are what another machine makes the artifact from; nil = it lies where it will run.
+	Parts []ArtifactPart
 	// EnvFile holds the variables of a .env file named by the configuration; they are treated as secrets.
 	EnvFile map[string]string
 }
@@ -62,8 +65,20 @@ type Blob interface {
 	Put(ctx context.Context, r io.Reader, limit int64) (digest string, size int64, err error)
 	// Open returns the bytes; CodeNotFound without them.
 	Open(ctx context.Context, digest string) (io.ReadCloser, error)
+	// Touch says that the bytes are needed, as Put does: Expire leaves them. CodeNotFound without them.
+	Touch(ctx context.Context, digest string) error
 	// Delete removes them; absent ones are no error.
 	Delete(ctx context.Context, digest string) error
-	// List calls fn for every stored digest with its size until fn returns an error, which it returns.
-	List(ctx context.Context, fn func(digest string, size int64) error) error
+	// Expire removes them unless Put or Touch was called for them after before, and says whether they are gone. It is safe
+	// beside both: whoever of them succeeds first is heeded.
+	Expire(ctx context.Context, digest string, before time.Time) (bool, error)
+	// List calls fn for everything that is stored until fn returns an error, which it returns.
+	List(ctx context.Context, fn func(BlobInfo) error) error
+}
+
+// BlobInfo describes what is stored under a digest.
+type BlobInfo struct {
+	Digest string
+	Size   int64     // bytes
+	UsedAt time.Time // of the last Put or Touch
 }

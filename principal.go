@@ -8,7 +8,7 @@ import (
 // Role says what a principal may do (control-plane reference 1).
 type Role string
 
-// The roles, from most to least.
+// The roles of people, from most to least, and that of machines.
 const (
 	RoleAdmin  Role = "admin"
 	RoleEditor Role = "editor"
@@ -16,6 +16,8 @@ const (
 	// RoleListener is the role of keys that are bound to one listener and do nothing but its protocol calls. Nobody else has
 	// it: it is none of Roles.
 	RoleListener Role = "listener"
+	// RoleBuilder is the role of keys of builders on other machines, which do nothing but build. It is none of Roles either.
+	RoleBuilder Role = "builder"
 )
 
 // Roles lists the roles that people and keys may have, from most to least.

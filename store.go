@@ -33,9 +33,11 @@ type Tx interface {
 	Revision(tenantID, deploymentID, id string) (Revision, error)
 	Revisions(q RevisionQuery) ([]Revision, error)
 	PutRevision(r Revision) error
-	// ClaimBuild returns the oldest revision in AWAITING_BUILD, or in BUILDING with a lease expired at now;
-	// CodeNotFound without one.
-	ClaimBuild(now time.Time) (Revision, error)
+	// ClaimBuild returns the next revision to build of the tenant ("" = of any): one in AWAITING_BUILD, or in BUILDING with a
+	// lease expired at now. Tenants take turns: the one with the fewest builds under way goes first, then the one whose last
+	// turn (TakeBuildTurn) is longest ago, then the oldest revision. CodeNotFound without one.
+	ClaimBuild(tenantID string, now time.Time) (Revision, error)
+	ArtifactRecords
 	AppendRevisionEvent(e RevisionEvent) error // fills Seq
 	RevisionEvents(revisionID string) ([]RevisionEvent, error)
 

@@ -8,7 +8,6 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -19,13 +18,15 @@ import (
 const minimumFree = 512 << 20
 
 // build makes the bundle of a job in a temporary directory and gives it its name.
-func (b *Builder) build(ctx context.Context, job slipway.BuildJob, log func(string)) (slipway.BuildResult, error) {
+func (b *Builder) build(ctx context.Context, job slipway.BuildJob, log func(string), exceeded context.CancelCauseFunc) (slipway.BuildResult, error) {
 	bundles := filepath.Join(b.cfg.Root, "bundles")
 	tmp, err := b.room(bundles)
 	if err != nil {
 		return slipway.BuildResult{}, err
 	}
 	defer os.RemoveAll(tmp)
+	defer b.watch(ctx, tmp, exceeded)()
+	b.touchCaches()
 	w := work{Builder: b, job: job, dir: tmp, app: filepath.Join(tmp, "app"), log: log}
 	for _, step := range []func(context.Context) error{w.fetch, w.read, w.install} {
 		if err := step(ctx); err != nil {
@@ -34,8 +35,13 @@ func (b *Builder) build(ctx context.Context, job slipway.BuildJob, log func(stri
 	}
 	log("storing the bundle")
 	w.result.ArtifactDigest, err = finish(bundles, tmp, w.bundle, w.parts...)
-	if err == nil {
-		log("bundle " + w.result.ArtifactDigest)
+	if err != nil {
+		return w.result, err
+	}
+	log("bundle " + w.result.ArtifactDigest)
+	if b.Depot != nil {
+		log("handing the bundle over")
+		w.result.Parts, err = b.Depot.Store(ctx, job, b.cfg.Root, w.result.ArtifactDigest, w.bundle.Shared)
 	}
 	return w.result, err
 }
@@ -45,9 +51,8 @@ func (b *Builder) room(bundles string) (string, error) {
 	if err := os.MkdirAll(bundles, 0o755); err != nil {
 		return "", fmt.Errorf("build: %w", err)
 	}
-	var disk syscall.Statfs_t
-	if err := syscall.Statfs(bundles, &disk); err == nil && disk.Bavail*uint64(disk.Bsize) < b.cfg.MinimumFree {
-		return "", slipway.Errorf(slipway.CodeUnavailable, "less than %d MiB of disk are free where bundles are kept: free some and deploy again", b.cfg.MinimumFree>>20)
+	if free(bundles) < b.cfg.MinimumFree {
+		return "", slipway.Errorf(slipway.CodeUnavailable, "less than %d MiB of disk are free where bundles are kept: free some, for example with `slipway gc --all`, and deploy again", b.cfg.MinimumFree>>20)
 	}
 	tmp, err := os.MkdirTemp(bundles, ".tmp-*")
 	if err != nil {

@@ -2,7 +2,6 @@ package builder
 
 import (
 	"context"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -24,17 +23,14 @@ type lines struct {
 }
 
 func newLines(q slipway.BuildQueue, job slipway.BuildJob, clock slipway.Clock) *lines {
-	return &lines{queue: q, job: job, clock: clock, secrets: redactor(job.Redact)}
+	return &lines{queue: q, job: job, clock: clock, secrets: slipway.Redactor(job.Redact)}
 }
 
 func (l *lines) add(line string) { l.addLevel("INFO", line) }
 
-// addLevel adds one line. Secrets are removed before it is cut, so that no part of one is left at the end.
+// addLevel adds one line. It is not cut: the queue knows secrets that builders do not, and removes them first.
 func (l *lines) addLevel(level, line string) {
 	line = strings.ToValidUTF8(l.redact(line), "\uFFFD")
-	if len(line) > slipway.MaxLogLine {
-		line = strings.ToValidUTF8(line[:slipway.MaxLogLine-len("…")], "") + "…"
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pending = append(l.pending, slipway.LogEntry{
@@ -43,31 +39,6 @@ func (l *lines) addLevel(level, line string) {
 }
 
 func (l *lines) redact(line string) string { return l.secrets.Replace(line) }
-
-// shortestSecret is how long a value must be to be looked for: shorter ones cannot be told from ordinary text, and builds
-// do not get to know any of them.
-const shortestSecret = 4
-
-// redactor replaces secrets, the longest first, and each line of those that have several.
-func redactor(secrets []string) *strings.Replacer {
-	var values []string
-	for _, secret := range secrets {
-		values = append(values, secret)
-		if strings.Contains(secret, "\n") {
-			for line := range strings.Lines(secret) {
-				values = append(values, strings.TrimSpace(line))
-			}
-		}
-	}
-	slices.SortFunc(values, func(a, b string) int { return len(b) - len(a) })
-	var pairs []string
-	for _, v := range values {
-		if len(v) >= shortestSecret {
-			pairs = append(pairs, v, "••••••••")
-		}
-	}
-	return strings.NewReplacer(pairs...)
-}
 
 // start stores the lines as they come; the returned function stores the rest and ends it.
 func (l *lines) start(ctx context.Context) (stop func()) {

@@ -46,7 +46,7 @@ func Commands(root *cobra.Command, env Environment) []*cobra.Command {
 		a.deployCommand(), a.listCommand(), a.getCommand(), a.revisionsCommand(), a.logsCommand(), a.redeployCommand(),
 		a.deleteCommand(), a.restoreCommand(), a.secretsCommand(), a.openCommand(), a.templatesCommand(), a.integrationsCommand(), a.versionCommand(),
 		a.interruptCommand(), a.eventsCommand(), a.tierCommand(), a.telemetryCommand(), a.configCommand(),
-		a.listenersCommand(), a.webhooksCommand(),
+		a.listenersCommand(), a.webhooksCommand(), a.diffCommand(), a.gcCommand(),
 	}
 }
 

@@ -39,6 +39,44 @@ var methods = map[string]call{
 		_, _, err := c.TelemetryPreview(ctx, 5)
 		return err
 	},
+	"claim_build": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.ClaimBuild(ctx, "b", 0)
+		return err
+	},
+	"renew_build": func(ctx context.Context, c *client.Client, _ string) error {
+		return c.RenewBuild(ctx, id, client.BuildLease{})
+	},
+	"append_build_logs": func(ctx context.Context, c *client.Client, _ string) error {
+		return c.AppendBuildLogs(ctx, id, client.BuildLease{}, nil)
+	},
+	"find_missing_blobs": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.FindMissingBlobs(ctx, id, client.BuildLease{}, nil)
+		return err
+	},
+	"complete_build": func(ctx context.Context, c *client.Client, _ string) error {
+		return c.CompleteBuild(ctx, id, client.BuildCompletion{})
+	},
+	"fail_build": func(ctx context.Context, c *client.Client, _ string) error {
+		return c.FailBuild(ctx, id, client.BuildLease{}, "")
+	},
+	"get_blob": func(ctx context.Context, c *client.Client, _ string) error {
+		body, err := c.GetBlob(ctx, "/blobs/x")
+		if err == nil {
+			err = body.Close()
+		}
+		return err
+	},
+	"put_blob": func(ctx context.Context, c *client.Client, _ string) error {
+		return c.PutBlob(ctx, "/blobs/x", strings.NewReader(""))
+	},
+	"collect_garbage": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.Collect(ctx, client.CollectionRequest{})
+		return err
+	},
+	"diff_revisions": func(ctx context.Context, c *client.Client, _ string) error {
+		_, err := c.DiffRevisions(ctx, id, id, "")
+		return err
+	},
 	"list_deployments": func(ctx context.Context, c *client.Client, _ string) error {
 		_, _, err := c.FindDeployments(ctx, client.DeploymentFilter{})
 		return err

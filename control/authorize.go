@@ -15,6 +15,9 @@ const (
 	mayUpdate permission = "deployments:update"
 	mayDelete permission = "deployments:delete"
 	mayListen permission = "listeners:listen"
+	mayBuild  permission = "builds:build"
+	// mayCollect concerns the disk of the installation.
+	mayCollect permission = "installation:collect"
 
 	mayManageTenants permission = "tenants:manage"
 	mayManageKeys    permission = "api-keys:manage"
@@ -24,7 +27,7 @@ const (
 
 // permissions lists all there are.
 func permissions() []permission {
-	return []permission{mayRead, mayCreate, mayUpdate, mayDelete, mayListen, mayManageTenants, mayManageKeys, mayReadAudit, mayReadTelemetry}
+	return []permission{mayRead, mayCreate, mayUpdate, mayDelete, mayListen, mayBuild, mayCollect, mayManageTenants, mayManageKeys, mayReadAudit, mayReadTelemetry}
 }
 
 // roles is the authorisation matrix of control-plane reference 1; the only place that knows.
@@ -36,8 +39,10 @@ func (p permission) roles() []slipway.Role {
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleEditor}
 	case mayListen:
 		return []slipway.Role{slipway.RoleAdmin, slipway.RoleListener}
-	case mayDelete, mayManageTenants, mayManageKeys, mayReadAudit, mayReadTelemetry:
+	case mayDelete, mayCollect, mayManageTenants, mayManageKeys, mayReadAudit, mayReadTelemetry:
 		return []slipway.Role{slipway.RoleAdmin}
+	case mayBuild:
+		return []slipway.Role{slipway.RoleAdmin, slipway.RoleBuilder}
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"sort"
+	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -10,8 +11,12 @@ import (
 
 var _ slipway.BuildQueue = (*Service)(nil)
 
-// Recover frees every build lease, every keyed request and every delivery that was under way. Only whoever knows that no builder and no other
-// control service is alive may call it: the single-machine platform at its start, whose parts died with the process before.
+// LocalBuilder begins the names under which a builder in the process of the control service holds leases.
+const LocalBuilder = "local-"
+
+// Recover frees every build lease of a LocalBuilder, every keyed request and every delivery that was under way. Only whoever
+// knows that no such builder and no other control service is alive may call it: the single-machine platform at its start,
+// whose parts died with the process before.
 func (s *Service) Recover(ctx context.Context) error {
 	return wrap("recover builds", s.update(ctx, func(tx slipway.Tx) error {
 		if err := tx.FreeIdempotencyClaims(); err != nil {
@@ -25,6 +30,9 @@ func (s *Service) Recover(ctx context.Context) error {
 			return err
 		}
 		for _, r := range held {
+			if !strings.HasPrefix(r.LeaseOwner, LocalBuilder) {
+				continue // it may live on another machine
+			}
 			r.LeaseExpires = time.UnixMicro(1)
 			if err := tx.PutRevision(r); err != nil {
 				return err
@@ -34,11 +42,17 @@ func (s *Service) Recover(ctx context.Context) error {
 	}))
 }
 
-// Claim implements slipway.BuildQueue. Changes wake it; the timer is for leases, whose expiry changes nothing.
+// Claim implements slipway.BuildQueue, for a builder of this process: it builds for every tenant.
 func (s *Service) Claim(ctx context.Context, owner string) (slipway.BuildJob, error) {
+	return s.claim(ctx, "", owner)
+}
+
+// claim is Claim for the builds of one tenant, "" = of all. Changes wake it; the timer is for leases, whose expiry changes
+// nothing.
+func (s *Service) claim(ctx context.Context, tenantID, owner string) (slipway.BuildJob, error) {
 	for {
 		_, changed := s.changed.state()
-		job, err := s.tryClaim(ctx, owner)
+		job, err := s.tryClaim(ctx, tenantID, owner)
 		if err == nil && job.RevisionID != "" {
 			job, err = s.lend(ctx, job)
 		}
@@ -67,21 +81,24 @@ func wait(ctx context.Context, changed <-chan struct{}, atMost time.Duration) er
 	return nil
 }
 
-func (s *Service) tryClaim(ctx context.Context, owner string) (slipway.BuildJob, error) {
+func (s *Service) tryClaim(ctx context.Context, tenantID, owner string) (slipway.BuildJob, error) {
 	var job slipway.BuildJob
 	if err := s.store.View(ctx, func(tx slipway.Tx) error { // most wake-ups are not for builders: look before writing
-		_, err := tx.ClaimBuild(s.clock())
+		_, err := tx.ClaimBuild(tenantID, s.clock())
 		return err
 	}); err != nil {
 		return job, err
 	}
 	err := s.update(ctx, func(tx slipway.Tx) error {
-		r, err := tx.ClaimBuild(s.clock())
+		r, err := tx.ClaimBuild(tenantID, s.clock())
 		if err != nil {
 			return err
 		}
 		r.LeaseOwner, r.LeaseExpires = owner, s.clock().Add(s.cfg.BuildLease)
 		r.LeaseEpoch++
+		if err := tx.TakeBuildTurn(r.TenantID, s.clock()); err != nil {
+			return err
+		}
 		if r.Status == slipway.Building {
 			err = tx.PutRevision(r)
 		} else {
@@ -202,8 +219,12 @@ func held(tx slipway.Tx, job slipway.BuildJob) (slipway.Revision, error) {
 
 // Log implements slipway.BuildQueue.
 func (s *Service) Log(ctx context.Context, job slipway.BuildJob, entries []slipway.LogEntry) error {
+	secrets := slipway.Redactor(job.Redact) // for a job of this process they are at hand
 	err := s.store.View(ctx, func(tx slipway.Tx) error {
-		_, err := held(tx, job)
+		r, err := held(tx, job)
+		if err == nil && job.Redact == nil {
+			secrets, err = s.redactor(tx, r)
+		}
 		return err
 	})
 	if err != nil {
@@ -212,8 +233,15 @@ func (s *Service) Log(ctx context.Context, job slipway.BuildJob, entries []slipw
 	lines := append([]slipway.LogEntry{}, entries...)
 	for i := range lines {
 		lines[i].DeploymentID, lines[i].RevisionID, lines[i].Kind = job.DeploymentID, job.RevisionID, slipway.LogBuild
+		lines[i].Message = slipway.CutLine(secrets.Replace(lines[i].Message))
 	}
 	return wrap("store build log", s.storeLogs(ctx, lines))
+}
+
+// redactor removes a revision's secrets from text, all of which it opens.
+func (s *Service) redactor(tx slipway.Tx, r slipway.Revision) (*strings.Replacer, error) {
+	values, err := s.openSecrets(tx, r.SecretSetID)
+	return slipway.Redactor(slipway.Redactions(values)), err
 }
 
 // Complete implements slipway.BuildQueue.
@@ -234,6 +262,9 @@ func (s *Service) Complete(ctx context.Context, job slipway.BuildJob, result sli
 				d.SourceRevisionConfig.RepoCommitSHA = &result.CommitSHA
 			}
 		}
+		if err := s.putArtifact(tx, result); err != nil {
+			return err
+		}
 		if r.BuildSecretSetID, err = s.putEnvFile(tx, d, result.EnvFile); err != nil {
 			return err
 		}
@@ -242,6 +273,25 @@ func (s *Service) Complete(ctx context.Context, job slipway.BuildJob, result sli
 		}
 		return s.settle(tx, d)
 	}))
+}
+
+// putArtifact records what an artifact is made from; one that was given up is there again.
+func (s *Service) putArtifact(tx slipway.Tx, result slipway.BuildResult) error {
+	known, err := tx.Artifact(result.ArtifactDigest)
+	switch {
+	case slipway.ErrorCode(err) == slipway.CodeNotFound && result.Parts == nil:
+		return nil
+	case err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound:
+		return err
+	}
+	if result.Parts != nil || known.Collected() {
+		known.Parts = result.Parts
+	}
+	known.Digest, known.CollectedAt = result.ArtifactDigest, time.Time{}
+	if known.CreatedAt.IsZero() {
+		known.CreatedAt = s.clock()
+	}
+	return tx.PutArtifact(known)
 }
 
 func (s *Service) putEnvFile(tx slipway.Tx, d slipway.Deployment, values map[string]string) (string, error) {
@@ -267,6 +317,10 @@ func (s *Service) Fail(ctx context.Context, job slipway.BuildJob, reason string)
 		if err != nil {
 			return err
 		}
-		return s.buildFailed(tx, r, reason)
+		secrets, err := s.redactor(tx, r)
+		if err != nil {
+			return err
+		}
+		return s.buildFailed(tx, r, slipway.CutLine(secrets.Replace(reason)))
 	}))
 }

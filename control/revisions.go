@@ -84,6 +84,9 @@ func (s *Service) Redeploy(ctx context.Context, who slipway.Principal, deploymen
 		if err != nil {
 			return err
 		}
+		if old, err = s.replayable(tx, old); err != nil {
+			return err
+		}
 		change := slipway.Replay(d, old, latest, who.ID, s.clock(), s.ids)
 		if err := s.write(tx, change); err != nil {
 			return err
@@ -96,6 +99,23 @@ func (s *Service) Redeploy(ctx context.Context, who slipway.Principal, deploymen
 		return err
 	})
 	return s.revealed(ctx, who, out, wrap("redeploy revision", err))
+}
+
+// replayable returns the revision as it can be repeated: one whose artifact was given up to make room is built again, from
+// the same commit or archive.
+func (s *Service) replayable(tx slipway.Tx, old slipway.Revision) (slipway.Revision, error) {
+	if old.ArtifactDigest == "" || !old.Source.Built() {
+		return old, nil
+	}
+	known, err := tx.Artifact(old.ArtifactDigest)
+	switch {
+	case slipway.ErrorCode(err) == slipway.CodeNotFound || err == nil && !known.Collected():
+		return old, nil
+	case err != nil:
+		return old, err
+	}
+	old.ArtifactDigest, old.BuildSecretSetID = "", ""
+	return old, nil
 }
 
 // Interrupt stops a revision's build or rollout; what serves goes on serving. CodeBadRequest if it has ended already.

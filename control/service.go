@@ -51,6 +51,11 @@ type Config struct {
 	PlainHosts []string
 	// BuildLease is how long a builder holds a revision without renewing; 0 = 30 s.
 	BuildLease time.Duration
+	// KeepRevisions is how many of the newest revisions of each deployment stay redeployable whatever happens to their source;
+	// 0 = 5.
+	KeepRevisions int
+	// DiskLimit bounds what builds leave on this machine, in bytes; 0 = no bound.
+	DiskLimit int64
 	// ListenerPatience is how long a listener may be silent before it counts as offline; 0 = 60 s.
 	ListenerPatience time.Duration
 	// Deliveries says how long webhooks are tried; zero = slipway.DefaultDeliveryPolicy.
@@ -62,6 +67,11 @@ type Deps struct {
 	Store  slipway.Store
 	Blob   slipway.Blob
 	Sealer slipway.Sealer
+	Shelf  slipway.Shelf // nil = nothing is collected but blobs
+	// Packages lists the installed packages of an artifact; nil, or an answer of nil = they are not known.
+	Packages func(digest string) map[string]string
+	// Busy tells since when the oldest running build of this machine runs; zero = none runs. nil = none ever does.
+	Busy   func() time.Time
 	Hosts  slipway.GitHosts // nil = no integrations
 	Clock  slipway.Clock
 	IDs    slipway.IDs
@@ -101,6 +111,10 @@ type Service struct {
 	attempts attempts
 	first    atomic.Value // string, the id of the first tenant, once bootstrapped
 	hosts    openHosts
+	shelf    slipway.Shelf
+	busy     func() time.Time
+	packages func(string) map[string]string
+	collect  collecting
 }
 
 // New returns a service with its defaults filled in.
@@ -126,6 +140,9 @@ func New(cfg Config, deps Deps) *Service {
 	if cfg.AuditRetention == 0 {
 		cfg.AuditRetention = slipway.AuditRetention
 	}
+	if cfg.KeepRevisions == 0 {
+		cfg.KeepRevisions = 5
+	}
 	if cfg.BuildLease == 0 {
 		cfg.BuildLease = 30 * time.Second
 	}
@@ -140,6 +157,6 @@ func New(cfg Config, deps Deps) *Service {
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
 		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()), outbox: newOutbox(), sender: deps.Webhooks,
 		tokens: deps.Verifier, access: newAccess(deps.Store, deps.Clock), refused: newRefusals(),
-		hosts: openHosts{hosts: deps.Hosts},
+		hosts: openHosts{hosts: deps.Hosts}, shelf: deps.Shelf, busy: deps.Busy, packages: deps.Packages,
 	}
 }

@@ -55,6 +55,8 @@ func New(svc *control.Service, cfg Config) http.Handler {
 	a.revisions()
 	a.logs()
 	a.uploads(mux)
+	a.builders(mux)
+	a.collections()
 	a.images()
 	a.templates()
 	a.projects()

@@ -69,6 +69,9 @@ const (
 	listen = "200 for admin and the listener's own key"
 	open   = "200 for everybody" // who is authenticated
 	wide   = "200 for organisation-wide admins"
+	build  = "let in for admin and builder" // what of a build that does not exist is not found
+
+	lease = `"lease":{"deployment_id":"01900000-0000-7000-8000-999999999999","owner":"b","epoch":1}`
 )
 
 // rights says, for every secured operation, which permission of control-plane reference 1 it asks for, and its body.
@@ -135,6 +138,14 @@ var rights = map[string]struct{ need, body string }{
 	"list_integrations":                     {read, ""},
 	"create_integration":                    {remove, strings.Replace(createGitea, `"name":"gitea"`, `"name":"another"`, 1)},
 	"delete_integration":                    {remove, ""},
+	"diff_revisions":                        {read, ""},
+	"claim_build":                           {build, `{"owner":"b"}`},
+	"renew_build":                           {build, `{` + lease + `}`},
+	"append_build_logs":                     {build, `{` + lease + `,"entries":[]}`},
+	"find_missing_blobs":                    {build, `{` + lease + `,"digests":[]}`},
+	"complete_build":                        {build, `{` + lease + `,"artifact_digest":"x","parts":[]}`},
+	"fail_build":                            {build, `{` + lease + `,"reason":"x"}`},
+	"collect_garbage":                       {wide, ""},
 	"create_upload_url":                     {write, ""},
 	"create_upload_url_unversioned":         {write, ""},
 	"list_webhooks":                         {read, ""},
@@ -160,13 +171,15 @@ var onOwn = map[string]bool{
 // aboutAll are the operations that need no tenant to be chosen.
 var aboutAll = map[string]bool{
 	"get_who_am_i": true, "list_tenants": true, "get_tenant": true, "create_tenant": true, "patch_tenant": true, "delete_tenant": true,
+	"claim_build": true, "renew_build": true, "append_build_logs": true, "find_missing_blobs": true, "complete_build": true, "fail_build": true,
+	"collect_garbage": true,
 	"list_audit_logs": true, "export_audit_logs": true, "list_audit_logs_ocsf": true,
 	"get_telemetry_status": true, "preview_telemetry": true,
 }
 
 // callers of the matrix.
 var callers = []string{
-	"none", "bad key", "expired", "revoked", "viewer", "editor", "admin", "deploy key", "foreign deploy key", "org key without tenant",
+	"none", "bad key", "expired", "revoked", "builder", "viewer", "editor", "admin", "deploy key", "foreign deploy key", "org key without tenant",
 	"org key", "org viewer", "other tenant", "listener key", "foreign listener key",
 }
 
@@ -176,6 +189,8 @@ func wanted(caller, need, op, path string) (low, high int) {
 		switch {
 		case !may:
 			return 403, 403
+		case need == build && op != "claim_build":
+			return 404, 404
 		case op == "report_listener_status":
 			return 409, 409 // let in; what the body names is not the listener's
 		}
@@ -189,10 +204,14 @@ func wanted(caller, need, op, path string) (low, high int) {
 		switch {
 		case need == wide:
 			return 403, 403
+		case need == build:
+			return ok(true)
 		case strings.HasPrefix(op, "list_") && !about[op] || onOwn[op]:
 			return 200, 299 // of its own
 		}
 		return 404, 404
+	case "builder":
+		return ok(need == build || op == "get_who_am_i")
 	case "viewer":
 		return ok(need == read || need == open)
 	case "editor":

@@ -46,6 +46,7 @@ func (a *api) revisions() {
 	huma.Register(a.huma, operation("get_revision", http.MethodGet, one, "Read a revision", 404), a.getRevision)
 	huma.Register(a.huma, operation("redeploy_revision", http.MethodPost, one+"/redeploy", "Deploy a revision's blueprint again", 400, 404), a.redeploy)
 	huma.Register(a.huma, operation("interrupt_revision", http.MethodPost, one+"/interruption", "Stop a revision's build or rollout", 400, 404), a.interrupt)
+	huma.Register(a.huma, operation("diff_revisions", http.MethodGet, one+"/diff", "Compare two revisions of a deployment", 404), a.diffRevisions)
 	huma.Register(a.huma, operation("list_revision_events", http.MethodGet, one+"/events", "List the steps of a revision's life", 404), a.listEvents)
 }
 

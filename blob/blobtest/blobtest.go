@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 )
@@ -24,7 +25,7 @@ const limit = 1 << 20
 func Run(t *testing.T, open func(t *testing.T) slipway.Blob) {
 	for name, test := range map[string]func(*testing.T, slipway.Blob){
 		"put and open": putAndOpen, "same bytes": sameBytes, "limit": limits, "absent": absent, "hostile names": hostileNames,
-		"delete": deletes, "list": lists, "broken reader": brokenReader, "ended context": endedContext, "concurrently": concurrently,
+		"delete": deletes, "list": lists, "expire": expires, "broken reader": brokenReader, "ended context": endedContext, "concurrently": concurrently,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,7 +64,7 @@ func read(t *testing.T, b slipway.Blob, d string) string {
 
 func digests(t *testing.T, b slipway.Blob) (all []string) {
 	t.Helper()
-	if err := b.List(t.Context(), func(d string, _ int64) error { all = append(all, d); return nil }); err != nil {
+	if err := b.List(t.Context(), func(i slipway.BlobInfo) error { all = append(all, i.Digest); return nil }); err != nil {
 		t.Fatalf("List: %v", err)
 	}
 	return all
@@ -136,6 +137,54 @@ func deletes(t *testing.T, b slipway.Blob) {
 	}
 }
 
+// What is touched or stored again does not expire; what is not does.
+func expires(t *testing.T, b slipway.Blob) {
+	used := func(d string) (at time.Time) {
+		t.Helper()
+		if err := b.List(t.Context(), func(i slipway.BlobInfo) error {
+			if i.Digest == d {
+				at = i.UsedAt
+			}
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	expire := func(d string, before time.Time, want bool) {
+		t.Helper()
+		if gone, err := b.Expire(t.Context(), d, before); err != nil || gone != want {
+			t.Errorf("Expire(%s, %s) = %v, %v, want %v", d, before, gone, err, want)
+		}
+	}
+	touched, again, old := put(t, b, "touched"), put(t, b, "again"), put(t, b, "old")
+	early := used(touched).Add(-time.Second)
+	for _, d := range []string{touched, again, old} {
+		expire(d, early, false)
+	}
+	if err := b.Touch(t.Context(), touched); err != nil {
+		t.Fatal(err)
+	}
+	put(t, b, "again")
+	if got := read(t, b, touched) + read(t, b, again) + read(t, b, old); got != "touchedagainold" {
+		t.Errorf("got %q", got)
+	}
+	expire(old, used(old), true)
+	expire(old, used(old), true)
+	expire(digest([]byte("never stored")), early, true)
+	if _, err := b.Open(t.Context(), old); slipway.ErrorCode(err) != slipway.CodeNotFound {
+		t.Errorf("after Expire: %v, want not_found", err)
+	}
+	if err := b.Touch(t.Context(), old); slipway.ErrorCode(err) != slipway.CodeNotFound {
+		t.Errorf("Touch of what has expired: %v, want not_found", err)
+	}
+	expire("../../etc/passwd", early, true)
+	put(t, b, "old")
+	if got := read(t, b, old); got != "old" {
+		t.Errorf("stored again: got %q", got)
+	}
+}
+
 func lists(t *testing.T, b slipway.Blob) {
 	if all := digests(t, b); len(all) != 0 {
 		t.Errorf("an empty store lists %v", all)
@@ -148,11 +197,11 @@ func lists(t *testing.T, b slipway.Blob) {
 		t.Errorf("got %v, want %v", got, want)
 	}
 	stop, calls := errors.New("enough"), 0
-	if err := b.List(t.Context(), func(string, int64) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
+	if err := b.List(t.Context(), func(slipway.BlobInfo) error { calls++; return stop }); !errors.Is(err, stop) || calls != 1 {
 		t.Errorf("got %v after %d calls, want %v after one", err, calls, stop)
 	}
 	sizes := map[int64]bool{}
-	_ = b.List(t.Context(), func(_ string, size int64) error { sizes[size] = true; return nil })
+	_ = b.List(t.Context(), func(i slipway.BlobInfo) error { sizes[i.Size] = true; return nil })
 	if !sizes[3] || !sizes[5] || !sizes[4] {
 		t.Errorf("got the sizes %v", sizes)
 	}

@@ -11,7 +11,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
@@ -20,8 +19,6 @@ import (
 
 // abandoned is how long an unfinished write may rest before it counts as interrupted; another process may be writing it.
 const abandoned = time.Hour
-
-var digestForm = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 
 // Blobs implements slipway.Blob in a directory; several processes may share it.
 type Blobs struct {
@@ -44,6 +41,13 @@ func Open(path string) (*Blobs, error) {
 	for _, f := range left {
 		if info, err := os.Stat(f); err == nil && time.Since(info.ModTime()) > abandoned {
 			_ = os.Remove(f)
+		}
+	}
+	taken, _ := filepath.Glob(filepath.Join(path, ".gone-*"))
+	for _, f := range taken { // interrupted before it was known whether they are needed
+		name := strings.TrimPrefix(filepath.Base(f), ".gone-")
+		if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
+			_ = root.Rename(filepath.Base(f), name)
 		}
 	}
 	return &Blobs{path: path, root: root}, nil
@@ -101,7 +105,7 @@ func (r reader) Read(p []byte) (int, error) {
 // Open implements slipway.Blob.
 func (b *Blobs) Open(_ context.Context, digest string) (io.ReadCloser, error) {
 	missing := slipway.Errorf(slipway.CodeNotFound, "there is no blob %q", digest)
-	if !digestForm.MatchString(digest) {
+	if !slipway.ValidDigest(digest) {
 		return nil, missing
 	}
 	f, err := b.root.Open(strings.TrimPrefix(digest, "sha256:"))
@@ -116,7 +120,7 @@ func (b *Blobs) Open(_ context.Context, digest string) (io.ReadCloser, error) {
 
 // Delete implements slipway.Blob.
 func (b *Blobs) Delete(_ context.Context, digest string) error {
-	if !digestForm.MatchString(digest) {
+	if !slipway.ValidDigest(digest) {
 		return nil
 	}
 	if err := b.root.Remove(strings.TrimPrefix(digest, "sha256:")); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -125,8 +129,50 @@ func (b *Blobs) Delete(_ context.Context, digest string) error {
 	return nil
 }
 
+// Touch implements slipway.Blob.
+func (b *Blobs) Touch(_ context.Context, digest string) error {
+	missing := slipway.Errorf(slipway.CodeNotFound, "there is no blob %q", digest)
+	if !slipway.ValidDigest(digest) {
+		return missing
+	}
+	now := time.Now()
+	err := b.root.Chtimes(strings.TrimPrefix(digest, "sha256:"), now, now)
+	if errors.Is(err, fs.ErrNotExist) {
+		return missing
+	}
+	if err != nil {
+		return fmt.Errorf("touch blob: %w", err)
+	}
+	return nil
+}
+
+// Expire implements slipway.Blob. It takes the name away before it looks when the bytes were last needed, so that whoever
+// needs them meanwhile either is seen or finds nothing and stores them again.
+func (b *Blobs) Expire(_ context.Context, digest string, before time.Time) (bool, error) {
+	if !slipway.ValidDigest(digest) {
+		return true, nil
+	}
+	name := strings.TrimPrefix(digest, "sha256:")
+	taken := ".gone-" + name
+	err := b.root.Rename(name, taken)
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("expire blob: %w", err)
+	}
+	info, err := b.root.Stat(taken)
+	if err == nil && info.ModTime().After(before) {
+		return false, b.root.Rename(taken, name)
+	}
+	if err := b.root.Remove(taken); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return false, fmt.Errorf("expire blob: %w", err)
+	}
+	return true, b.sync()
+}
+
 // List implements slipway.Blob.
-func (b *Blobs) List(ctx context.Context, fn func(digest string, size int64) error) error {
+func (b *Blobs) List(ctx context.Context, fn func(slipway.BlobInfo) error) error {
 	entries, err := fs.ReadDir(b.root.FS(), ".")
 	if err != nil {
 		return fmt.Errorf("list blobs: %w", err)
@@ -134,10 +180,10 @@ func (b *Blobs) List(ctx context.Context, fn func(digest string, size int64) err
 	for _, e := range entries {
 		digest := "sha256:" + e.Name()
 		info, err := e.Info()
-		if err != nil || !digestForm.MatchString(digest) {
+		if err != nil || !slipway.ValidDigest(digest) {
 			continue
 		}
-		if err := errors.Join(ctx.Err(), fn(digest, info.Size())); err != nil {
+		if err := errors.Join(ctx.Err(), fn(slipway.BlobInfo{Digest: digest, Size: info.Size(), UsedAt: info.ModTime()})); err != nil {
 			return err
 		}
 	}

@@ -80,7 +80,7 @@ func TestInterruptedWritesAreRemoved(t *testing.T) {
 	if _, err := os.Stat(left); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("got %v, want it removed", err)
 	}
-	if err := b.List(context.Background(), func(d string, _ int64) error { return errors.New(d) }); err != nil {
+	if err := b.List(context.Background(), func(i slipway.BlobInfo) error { return errors.New(i.Digest) }); err != nil {
 		t.Error(err)
 	}
 }

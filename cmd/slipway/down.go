@@ -72,7 +72,7 @@ func stopPlatform(where installation) error {
 
 // stopWorkloads ends agent servers that a platform left behind when it was killed or terminated.
 func stopWorkloads(ctx context.Context, where installation) error {
-	rt, err := openRuntime(where, "", counting{}, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
+	rt, err := openRuntime(where, "", counting{}, nil, nil, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func stopWorkloads(ctx context.Context, where installation) error {
 
 // openRuntime opens the process runtime of a data directory; databaseURL is where agent servers keep their data, "" = in
 // the directory.
-func openRuntime(where installation, databaseURL string, by counting, sink process.Sink, log *slog.Logger) (*process.Runtime, error) {
+func openRuntime(where installation, databaseURL string, by counting, sink process.Sink, fetch func(context.Context, string) error, log *slog.Logger) (*process.Runtime, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, fmt.Errorf("cannot find the program to start agent servers with: %w", err)
@@ -93,6 +93,6 @@ func openRuntime(where installation, databaseURL string, by counting, sink proce
 	env, destroy := agentDatabase(databaseURL, by)
 	return process.New(process.Config{
 		Command: []string{self, "serve"}, Root: where.dir, BundleDir: where.path("bundles"),
-		BaseEnv: process.BaseEnv(os.Environ()), ServerEnv: env, Destroy: destroy, Sink: sink,
+		BaseEnv: process.BaseEnv(os.Environ()), ServerEnv: env, Destroy: destroy, Sink: sink, Fetch: fetch,
 	}, log)
 }

@@ -49,7 +49,7 @@ func command() *cobra.Command {
 		SilenceUsage:  true,
 	}
 	root.AddCommand(cli.Commands(root, cli.Environment{Version: version, Getenv: os.Getenv, Out: os.Stdout})...)
-	root.AddCommand(upCommand(), downCommand(), serveCommand())
+	root.AddCommand(upCommand(), downCommand(), serveCommand(), builderCommand())
 	root.AddCommand(collectorCommand(), licenseCommand(), usageCommand())
 	cli.Helpful(root)
 	return root

@@ -27,6 +27,7 @@ import (
 	"github.com/slipway-dev/slipway/listener"
 	"github.com/slipway-dev/slipway/runtime/process"
 	"github.com/slipway-dev/slipway/seal"
+	"github.com/slipway-dev/slipway/shelf"
 	"github.com/slipway-dev/slipway/telemetry"
 	"github.com/slipway-dev/slipway/templates"
 )
@@ -47,7 +48,8 @@ type platform struct {
 
 	store    controlStore
 	control  *control.Service
-	builder  *builder.Builder
+	builder  *builder.Builder // nil = builds are those of builders elsewhere
+	shelf    *shelf.Shelf
 	listener *listener.Listener
 	runtime  *process.Runtime
 	gateway  *gateway.Gateway
@@ -101,6 +103,9 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 	if err := p.openRegistry(where, s); err != nil {
 		return err
 	}
+	if p.shelf, err = shelf.Open(where.dir); err != nil {
+		return err
+	}
 	tokens, err := s.oidc.verifier(p.log)
 	if err != nil {
 		return err
@@ -109,21 +114,50 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 		BaseURL: s.base(p.url), Sources: sources, ListenerPatience: s.remote.patience, Templates: templates.All(), LiftResourceCaps: s.liftCaps,
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
 		PlainHosts: s.allowHTTPGit, Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
+		KeepRevisions: s.keep.revisions, DiskLimit: int64(s.build.diskGigabytes) << 30,
 	}), control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
 		Hosts: githost.New(now), Webhooks: s.remote.sender(), Verifier: tokens,
+		Shelf: p.shelf, Packages: p.shelf.Packages, Busy: p.busy,
 	})
 	return nil
+}
+
+// busy tells since when the oldest build of this machine runs.
+func (p *platform) busy() time.Time {
+	if p.builder == nil {
+		return time.Time{}
+	}
+	return p.builder.Busy()
+}
+
+// fetchArtifact brings an artifact that a builder elsewhere made to this machine.
+func (p *platform) fetchArtifact(blobs slipway.Blob) func(ctx context.Context, digest string) error {
+	return func(ctx context.Context, digest string) error {
+		return p.control.FetchArtifact(ctx, digest, func(part slipway.ArtifactPart) error {
+			if p.shelf.Has(part.Path) {
+				return nil
+			}
+			body, err := blobs.Open(ctx, part.Blob)
+			if err != nil {
+				return err
+			}
+			defer body.Close()
+			return p.shelf.Unpack(ctx, part.Path, part.Blob, body)
+		})
+	}
 }
 
 // wire makes the data plane and the doors.
 func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) error {
 	var err error
-	if p.runtime, err = openRuntime(where, s.databaseURL, p.counting(s), p.control.AppendLogs, p.log); err != nil {
+	if p.runtime, err = openRuntime(where, s.databaseURL, p.counting(s), p.control.AppendLogs, p.fetchArtifact(blobs), p.log); err != nil {
 		return err
 	}
 	p.builds = newCountedBuilds(p.control)
-	p.builder = openBuilder(where, s, p.builds, blobs, p.log)
+	if s.build.builds > 0 {
+		p.builder = openBuilder(where, s, p.builds, blobs, p.log)
+	}
 	p.gateway = gateway.New(gateway.Config{}, p.log)
 	p.listener = listener.New(s.failAt.feed(p.control), s.failAt.runtime(p.runtime), s.failAt.router(p.gateway), listener.Config{}, now, p.log)
 	mux := http.NewServeMux()
@@ -208,7 +242,10 @@ func (p *platform) run(ctx context.Context) error {
 func (p *platform) work(ctx context.Context) error {
 	loops, ctx := errgroup.WithContext(ctx)
 	loops.Go(func() error { return p.listener.Run(ctx) })
-	loops.Go(func() error { return p.builder.Run(ctx) })
+	if p.builder != nil {
+		loops.Go(func() error { return p.builder.Run(ctx) })
+	}
+	loops.Go(func() error { return p.control.KeepTidy(ctx) })
 	loops.Go(func() error { return p.control.RunListeners(ctx) })
 	loops.Go(func() error { return p.control.RunWebhooks(ctx) })
 	loops.Go(func() error { return p.control.Run(ctx) })

@@ -29,7 +29,7 @@ type upSettings struct {
 	allowHTTPGit    []string
 	sources         []string
 	allowRegistries []string
-	builds          int
+	build           buildSettings
 	liftCaps        bool
 	keep            keepSettings
 	access          accessSettings
@@ -103,14 +103,14 @@ func upCommand() *cobra.Command {
 	flags.String("config", "", "YAML or JSON file with a member for each of these settings; the command line goes before the environment, that before the file (also SLIPWAY_CONFIG)")
 	s.remote.flags(cmd)
 	s.telemetry.flags(cmd)
-	flags.IntVar(&s.builds, "builds", 2, "builds at the same time (1 to 64)")
+	s.build.flags(cmd, "0 = all builds are those of `slipway builder` processes,")
 	return cmd
 }
 
 // check refuses settings that cannot be meant.
 func (s upSettings) check() error {
-	if s.builds < 1 || s.builds > 64 {
-		return fmt.Errorf("--builds is %d; give a number from 1 to 64", s.builds)
+	if err := s.build.check(0); err != nil {
+		return err
 	}
 	if _, err := s.served(); err != nil {
 		return err

@@ -14,6 +14,7 @@ type keepSettings struct {
 	deletion     slipway.DeletionTerms
 	logRetention time.Duration
 	logMegabytes int
+	revisions    int
 }
 
 // longest bounds the periods: ten years.
@@ -24,6 +25,7 @@ func (k *keepSettings) flags(cmd *cobra.Command) {
 	flags.DurationVar(&k.deletion.Grace, "delete-grace", 0, "how long the workloads of a deleted deployment go on (0 to 87840h)")
 	flags.DurationVar(&k.deletion.Retention, "delete-retention", 168*time.Hour, "how long a deleted deployment can be restored; its name is reserved until then (0 to 87840h)")
 	flags.DurationVar(&k.logRetention, "log-retention", 168*time.Hour, "how long the log lines of running deployments are kept (1m to 87840h)")
+	flags.IntVar(&k.revisions, "keep-revisions", 5, "revisions of each deployment, the newest, that stay redeployable whatever happens to their source (1 to 1000)")
 	flags.IntVar(&k.logMegabytes, "log-limit", 64, "log lines kept of one deployment, in MiB; the oldest go first (1 to 65536)")
 }
 
@@ -40,6 +42,9 @@ func (k *keepSettings) check() error {
 		if f.given < f.min || f.given > longest {
 			return fmt.Errorf("%s is %s; give a time from %s to %s, such as 24h", f.flag, f.given, f.min, longest)
 		}
+	}
+	if k.revisions < 1 || k.revisions > 1000 {
+		return fmt.Errorf("--keep-revisions is %d; give a number from 1 to 1000", k.revisions)
 	}
 	if k.logMegabytes < 1 || k.logMegabytes > 65536 {
 		return fmt.Errorf("--log-limit is %d; give a number of MiB from 1 to 65536", k.logMegabytes)

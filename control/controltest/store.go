@@ -47,6 +47,8 @@ type state struct {
 	claims       map[string]slipway.IdempotencyClaim
 	webhooks     map[string]slipway.Webhook
 	sent         map[string]slipway.Delivery
+	artifacts    map[string]slipway.Artifact
+	turns        map[string]time.Time
 }
 
 var _ slipway.Store = (*Store)(nil)
@@ -61,6 +63,7 @@ func NewStore() *Store {
 		listeners: map[string]slipway.Listener{}, metrics: map[string]slipway.Metrics{},
 		claims:   map[string]slipway.IdempotencyClaim{},
 		webhooks: map[string]slipway.Webhook{}, sent: map[string]slipway.Delivery{},
+		artifacts: map[string]slipway.Artifact{}, turns: map[string]time.Time{},
 	}}
 }
 
@@ -71,6 +74,7 @@ func (s state) clone() state {
 		maps.Clone(s.integrations), maps.Clone(s.deliveries), maps.Clone(s.notes),
 		maps.Clone(s.listeners), maps.Clone(s.metrics), maps.Clone(s.claims),
 		maps.Clone(s.webhooks), maps.Clone(s.sent),
+		maps.Clone(s.artifacts), maps.Clone(s.turns),
 	}
 }
 
@@ -258,20 +262,6 @@ func (t *tx) PutRevision(r slipway.Revision) error {
 	}
 	t.revisions[r.ID] = r
 	return nil
-}
-
-func (t *tx) ClaimBuild(now time.Time) (slipway.Revision, error) {
-	var oldest slipway.Revision
-	for _, r := range t.revisions {
-		free := r.Status == slipway.AwaitingBuild || r.Status == slipway.Building && !r.LeaseExpires.After(now)
-		if free && (oldest.ID == "" || r.ID < oldest.ID) {
-			oldest = r
-		}
-	}
-	if oldest.ID == "" {
-		return oldest, none("revision", "to build")
-	}
-	return oldest, nil
 }
 
 func (t *tx) AppendRevisionEvent(e slipway.RevisionEvent) error {

@@ -59,7 +59,7 @@ func New(t testing.TB, store slipway.Store, sealer slipway.Sealer, baseURL strin
 	}
 	w.cfg = cfg
 	w.deps = control.Deps{
-		Store: store, Blob: &Blob{}, Sealer: sealer, Hosts: &w.Hosts, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler), Images: &w.Images,
+		Store: store, Blob: &Blob{Clock: w.Now}, Sealer: sealer, Hosts: &w.Hosts, Clock: w.Now, IDs: w.NextID, Random: &counting{}, Log: slog.New(slog.DiscardHandler), Images: &w.Images,
 	}
 	w.Restart()
 	first, err := w.Bootstrap(t.Context())
@@ -116,8 +116,21 @@ func (c *counting) Read(p []byte) (int, error) {
 
 // Blob is a slipway.Blob in memory. Its zero value is empty.
 type Blob struct {
-	mu  sync.Mutex
-	all map[string][]byte
+	Clock slipway.Clock // nil = the machine's
+
+	mu   sync.Mutex
+	all  map[string][]byte
+	used map[string]time.Time
+}
+
+func (b *Blob) use(digest string) {
+	if b.used == nil {
+		b.used = map[string]time.Time{}
+	}
+	if b.Clock == nil {
+		b.Clock = time.Now
+	}
+	b.used[digest] = b.Clock()
 }
 
 var _ slipway.Blob = (*Blob)(nil)
@@ -139,6 +152,7 @@ func (b *Blob) Put(_ context.Context, r io.Reader, limit int64) (string, int64, 
 		b.all = map[string][]byte{}
 	}
 	b.all[digest] = body
+	b.use(digest)
 	return digest, int64(len(body)), nil
 }
 
@@ -161,12 +175,34 @@ func (b *Blob) Delete(_ context.Context, digest string) error {
 	return nil
 }
 
+// Touch implements slipway.Blob.
+func (b *Blob) Touch(_ context.Context, digest string) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if _, ok := b.all[digest]; !ok {
+		return none("blob", digest)
+	}
+	b.use(digest)
+	return nil
+}
+
+// Expire implements slipway.Blob.
+func (b *Blob) Expire(_ context.Context, digest string, before time.Time) (bool, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used[digest].After(before) {
+		return false, nil
+	}
+	delete(b.all, digest)
+	return true, nil
+}
+
 // List implements slipway.Blob.
-func (b *Blob) List(_ context.Context, fn func(digest string, size int64) error) error {
+func (b *Blob) List(_ context.Context, fn func(slipway.BlobInfo) error) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for digest, body := range b.all {
-		if err := fn(digest, int64(len(body))); err != nil {
+		if err := fn(slipway.BlobInfo{Digest: digest, Size: int64(len(body)), UsedAt: b.used[digest]}); err != nil {
 			return err
 		}
 	}

@@ -22,6 +22,8 @@ type Config struct {
 	Root string
 	// BundleDir holds the unpacked bundles (slipway.BundlePath).
 	BundleDir string
+	// Fetch brings an artifact that is not in BundleDir; CodeNotFound: it is nowhere. nil = what is not there cannot be had.
+	Fetch func(ctx context.Context, digest string) error
 	// BaseEnv is the environment below the blueprint's; see BaseEnv.
 	BaseEnv map[string]string
 	// ServerEnv is what the agent server of a deployment needs for itself, over everything else; it does not hand it on to

@@ -27,8 +27,8 @@ func (w *workload) start(wl slipway.Workload) error {
 			"deploy the source itself (revision_source internal_source or githost), or deploy to a data plane that runs containers", wl.Image)
 	}
 	bundle := slipway.BundlePath(w.rt.cfg.BundleDir, wl.ArtifactDigest)
-	if _, err := os.Stat(filepath.Join(bundle, slipway.BundleFile)); err != nil {
-		return slipway.Errorf(slipway.CodeInvalid, "the artifact %q is not on this machine; redeploy to build it again: %w", wl.ArtifactDigest, err)
+	if err := w.fetch(wl.ArtifactDigest, bundle); err != nil {
+		return err
 	}
 	w.begin(wl)
 	err := w.attempt(wl, bundle)
@@ -36,6 +36,24 @@ func (w *workload) start(wl slipway.Workload) error {
 		w.exited(-1, err.Error())
 	}
 	return err
+}
+
+// fetch brings the bundle to this machine if it is not there.
+func (w *workload) fetch(digest, bundle string) error {
+	_, err := os.Stat(filepath.Join(bundle, slipway.BundleFile))
+	if err == nil {
+		return nil
+	}
+	if w.rt.cfg.Fetch != nil {
+		err = w.rt.cfg.Fetch(w.rt.ctx, digest)
+	}
+	if err == nil {
+		return nil
+	}
+	if code := slipway.ErrorCode(err); w.rt.cfg.Fetch != nil && code != slipway.CodeNotFound && code != slipway.CodeInvalid {
+		return fmt.Errorf("fetch artifact %s: %w", digest, err)
+	}
+	return slipway.Errorf(slipway.CodeInvalid, "the artifact %q is not on this machine; redeploy to build it again: %w", digest, err)
 }
 
 func (w *workload) attempt(wl slipway.Workload, bundle string) error {

@@ -147,12 +147,18 @@ func (t *tx) PutRevision(r slipway.Revision) error {
 }
 
 const claimBuild = `
-SELECT doc FROM revisions WHERE status IN ('AWAITING_BUILD', 'BUILDING') AND (status = 'AWAITING_BUILD' OR lease_expires <= ?)
-ORDER BY created_at, id LIMIT 1`
+SELECT r.doc FROM revisions AS r
+LEFT JOIN (
+  SELECT tenant_id, count(*) AS n FROM revisions
+  WHERE status IN ('AWAITING_BUILD', 'BUILDING') AND status = 'BUILDING' AND lease_expires > ?1 GROUP BY tenant_id
+) AS busy ON busy.tenant_id = r.tenant_id
+LEFT JOIN build_turns AS turn ON turn.tenant_id = r.tenant_id
+WHERE r.status IN ('AWAITING_BUILD', 'BUILDING') AND (r.status = 'AWAITING_BUILD' OR r.lease_expires <= ?1) AND (?2 = '' OR r.tenant_id = ?2)
+ORDER BY coalesce(busy.n, 0), coalesce(turn.at, 0), r.created_at, r.id LIMIT 1`
 
-// ClaimBuild returns the oldest revision that waits for a build.
-func (t *tx) ClaimBuild(now time.Time) (slipway.Revision, error) {
-	return find[slipway.Revision](t.c, "no revision waits for a build", claimBuild, micros(now))
+// ClaimBuild returns the next revision that waits for a build; tenants take turns.
+func (t *tx) ClaimBuild(tenantID string, now time.Time) (slipway.Revision, error) {
+	return find[slipway.Revision](t.c, "no revision waits for a build", claimBuild, micros(now), tenantID)
 }
 
 // AppendRevisionEvent records one step of a revision's life.

@@ -14,7 +14,7 @@ import (
 func RunControl(t *testing.T, open func(t *testing.T) slipway.Store) {
 	RunAccess(t, open)
 	for name, test := range map[string]func(t *testing.T, s slipway.Store){
-		"deployments": deployments, "builds": builds, "logs": logs, "transactions": transactions, "access": access,
+		"deployments": deployments, "builds": builds, "build turns": buildTurns, "artifacts": artifacts, "logs": logs, "transactions": transactions, "access": access,
 		"tracing projects": tracingProjects, "integrations": integrations, "deliveries": deliveries, "status notes": statusNotes,
 		"listeners": listeners, "webhooks": webhooks,
 		"due deployments": dueDeployments, "idempotency": idempotency, "bounded logs": boundedLogs, "counted deployments": countedDeployments,
@@ -75,13 +75,13 @@ func builds(t *testing.T, s slipway.Store) {
 	now := startTime()
 	update(t, s, func(tx slipway.Tx) error {
 		must(t, tx.PutDeployment(deployment("d", "n", 0)))
-		_, err := tx.ClaimBuild(now)
+		_, err := tx.ClaimBuild("", now)
 		wantCode(t, err, slipway.CodeNotFound)
 		r := slipway.Revision{ID: "r", DeploymentID: "d", TenantID: "t", Number: 1, Status: slipway.Building, LeaseExpires: now, CreatedAt: now}
 		must(t, tx.PutRevision(r))
-		_, err = tx.ClaimBuild(now.Add(-time.Second))
+		_, err = tx.ClaimBuild("", now.Add(-time.Second))
 		wantCode(t, err, slipway.CodeNotFound)
-		got, err := tx.ClaimBuild(now)
+		got, err := tx.ClaimBuild("", now)
 		must(t, err)
 		equal(t, "claimed", got.ID, "r")
 		must(t, tx.AppendRevisionEvent(slipway.RevisionEvent{RevisionID: "r", Status: slipway.Building, At: now}))

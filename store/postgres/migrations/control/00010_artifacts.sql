@@ -1,0 +1,3 @@
+-- +goose Up
+CREATE TABLE artifacts (digest TEXT COLLATE "C" PRIMARY KEY, doc TEXT COLLATE "C" NOT NULL);
+CREATE TABLE build_turns (tenant_id TEXT COLLATE "C" PRIMARY KEY, at BIGINT NOT NULL);

@@ -1,0 +1,85 @@
+package storetest
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/slipway-dev/slipway"
+)
+
+// Tenants take turns, however many revisions one of them has waiting.
+func buildTurns(t *testing.T, s slipway.Store) {
+	now := startTime()
+	update(t, s, func(tx slipway.Tx) error {
+		for i, tenant := range []string{"many", "many", "many", "few"} {
+			d := deployment(fmt.Sprint("d", i), fmt.Sprint("n", i), i)
+			d.TenantID = tenant
+			must(t, tx.PutDeployment(d))
+			must(t, tx.PutRevision(slipway.Revision{
+				ID: fmt.Sprint("r", i), DeploymentID: d.ID, TenantID: tenant, Number: 1, Status: slipway.AwaitingBuild, CreatedAt: now.Add(time.Duration(i) * time.Second),
+			}))
+		}
+		return nil
+	})
+	var order []string
+	for turn := range 4 {
+		update(t, s, func(tx slipway.Tx) error {
+			at := now.Add(time.Duration(turn) * time.Minute)
+			r, err := tx.ClaimBuild("", at)
+			must(t, err)
+			order = append(order, r.ID)
+			must(t, tx.TakeBuildTurn(r.TenantID, at))
+			r.Status = slipway.BuildFailed // at once: only the turns tell whose the next is
+			return tx.PutRevision(r)
+		})
+	}
+	equal(t, "order by turns", fmt.Sprint(order), "[r0 r3 r1 r2]")
+	update(t, s, func(tx slipway.Tx) error {
+		for i, status := range []slipway.RevisionStatus{slipway.Building, slipway.AwaitingBuild, slipway.AwaitingBuild, slipway.AwaitingBuild} {
+			r, err := tx.Revision("", "", fmt.Sprint("r", i))
+			must(t, err)
+			r.Status, r.LeaseExpires = status, now.Add(time.Hour)
+			must(t, tx.PutRevision(r))
+		}
+		must(t, tx.TakeBuildTurn("few", now.Add(time.Hour)))
+		r, err := tx.ClaimBuild("", now.Add(2*time.Minute))
+		must(t, err)
+		equal(t, "who has none under way", r.ID, "r3")
+		r, err = tx.ClaimBuild("many", now.Add(2*time.Minute))
+		must(t, err)
+		equal(t, "of one tenant", r.ID, "r1")
+		_, err = tx.ClaimBuild("nobody", now)
+		wantCode(t, err, slipway.CodeNotFound)
+		return nil
+	})
+}
+
+func artifacts(t *testing.T, s slipway.Store) {
+	now := startTime()
+	a := slipway.Artifact{Digest: "sha256:a", CreatedAt: now, Parts: []slipway.ArtifactPart{{Path: "bundles/a", Blob: "sha256:b", Size: 3}}}
+	update(t, s, func(tx slipway.Tx) error {
+		_, err := tx.Artifact(a.Digest)
+		wantCode(t, err, slipway.CodeNotFound)
+		must(t, tx.PutArtifact(slipway.Artifact{Digest: a.Digest}))
+		must(t, tx.PutArtifact(a))
+		got, err := tx.Artifact(a.Digest)
+		must(t, err)
+		equal(t, "artifact", fmt.Sprint(got), fmt.Sprint(a))
+		all, err := tx.Artifacts()
+		must(t, err)
+		equal(t, "artifacts", len(all), 1)
+		must(t, tx.DeleteArtifact(a.Digest))
+		must(t, tx.DeleteArtifact(a.Digest))
+		_, err = tx.Artifact(a.Digest)
+		wantCode(t, err, slipway.CodeNotFound)
+
+		must(t, tx.PutDeployment(deployment("d", "n", 0)))
+		must(t, tx.PutUpload(slipway.Upload{ID: "waiting", DeploymentID: "d", ObjectPath: "1"}))
+		must(t, tx.PutUpload(slipway.Upload{ID: "arrived", DeploymentID: "d", ObjectPath: "2", Digest: "sha256:c"}))
+		found, err := tx.Uploads()
+		must(t, err)
+		equal(t, "uploads", fmt.Sprint(len(found), found[0].ID), "1 arrived")
+		return nil
+	})
+}
