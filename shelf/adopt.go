@@ -40,7 +40,7 @@ func adopt(dir string) error {
 			return fmt.Errorf("write the bundle: %w", err)
 		}
 	}
-	if b.Python == nil || filepath.IsAbs(b.Python.Interpreter) || there(filepath.Join(dir, b.Python.Interpreter)) {
+	if b.Python == nil || filepath.IsAbs(b.Python.Interpreter) {
 		return nil
 	}
 	return adoptPython(filepath.Dir(filepath.Dir(filepath.Join(dir, b.Python.Interpreter))))
@@ -66,17 +66,28 @@ func adoptPython(venv string) error {
 	if found == nil {
 		return slipway.Errorf(slipway.CodeInvalid, "the artifact does not say which Python it needs; redeploy to build it again")
 	}
-	at, err := exec.LookPath("python" + string(found[1]))
+	link := filepath.Join(venv, "bin", "python")
+	at, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		at, err = exec.LookPath("python" + string(found[1]))
+	}
 	if err == nil {
 		at, err = filepath.EvalSymlinks(at)
 	}
 	if err != nil {
 		return slipway.Errorf(slipway.CodeInvalid, "the artifact needs Python %s, which this machine lacks: install it where PATH finds python%s", found[1], found[1])
 	}
-	link := filepath.Join(venv, "bin", "python")
 	config = homeLine.ReplaceAllLiteral(config, []byte("home = "+strings.TrimSuffix(filepath.Dir(at), "/")))
-	if err := errors.Join(os.Remove(link), os.Symlink(at, link), os.WriteFile(filepath.Join(venv, "pyvenv.cfg"), config, 0o644)); err != nil {
+	if err := errors.Join(relink(at, link), os.WriteFile(filepath.Join(venv, "pyvenv.cfg"), config, 0o644)); err != nil {
 		return fmt.Errorf("adopt the bundle: %w", err)
 	}
 	return nil
+}
+
+// relink leads the link to at, unless it leads there already.
+func relink(at, link string) error {
+	if now, err := filepath.EvalSymlinks(link); err == nil && now == at {
+		return nil
+	}
+	return errors.Join(os.Remove(link), os.Symlink(at, link))
 }

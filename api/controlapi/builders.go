@@ -120,7 +120,7 @@ type BuildFailure struct {
 
 type buildCall[T any] struct {
 	RevisionID string `path:"revision_id" format:"uuid" doc:"id of the revision"`
-	Body       *T
+	Body       T
 }
 
 const (
@@ -152,11 +152,8 @@ func (l BuildLease) job(revisionID string) slipway.BuildJob {
 // held lets the caller in as a builder and runs fn, unless the body is missing.
 func held[T any](ctx context.Context, a *api, in *buildCall[T], fn func(line *control.BuildLine, body T) error) error {
 	line, err := a.svc.BuildLine(authn.Principal(ctx))
-	if err == nil && in.Body == nil {
-		err = missingBody()
-	}
 	if err == nil {
-		err = fn(line, *in.Body)
+		err = fn(line, in.Body)
 	}
 	if err != nil {
 		return a.problem(err)
@@ -164,7 +161,7 @@ func held[T any](ctx context.Context, a *api, in *buildCall[T], fn func(line *co
 	return nil
 }
 
-func (a *api) claimBuild(ctx context.Context, in *struct{ Body *BuildClaimRequest }) (*struct{ Body BuildClaim }, error) {
+func (a *api) claimBuild(ctx context.Context, in *struct{ Body BuildClaimRequest }) (*struct{ Body BuildClaim }, error) {
 	out := &struct{ Body BuildClaim }{}
 	err := held(ctx, a, &buildCall[BuildClaimRequest]{Body: in.Body}, func(line *control.BuildLine, body BuildClaimRequest) error {
 		job, ok, err := line.Claim(ctx, body.Owner, time.Duration(body.Wait)*time.Second)

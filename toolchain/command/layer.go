@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 )
 
@@ -62,6 +63,27 @@ func Link(target, name string) error {
 		return fmt.Errorf("link %s: %w", filepath.Base(name), err)
 	}
 	return os.Symlink(rel, name)
+}
+
+// LinkWithin is Link for a target in the directory root, and makes an absolute link to any other.
+func LinkWithin(root, target, name string) error {
+	if ToolOf(root, target) == nil {
+		return os.Symlink(target, name)
+	}
+	return Link(target, name)
+}
+
+// ToolOf names the tool of the data directory root that a file belongs to, relative to root; nothing for other files.
+func ToolOf(root, file string) []string {
+	rel, err := filepath.Rel(root, file)
+	if err != nil || !filepath.IsLocal(rel) {
+		return nil
+	}
+	parts := strings.Split(filepath.ToSlash(rel), "/")
+	if len(parts) < 3 || parts[0] != "tools" {
+		return nil
+	}
+	return []string{"tools/" + parts[1]}
 }
 
 // TreeKey hashes the names, modes and contents of everything below dir; links count as what they hold.

@@ -83,7 +83,7 @@ func (t *Toolchain) Prepare(ctx context.Context, p slipway.Project, log func(str
 		out.Node.Loader, err = b.loader(ctx)
 		out.Key += " tsx-" + tsxVersion
 	}
-	out.Shared = b.shared
+	out.Shared = append(b.shared, command.ToolOf(b.cfg.Root, found.path)...)
 	return out, err
 }
 

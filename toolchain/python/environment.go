@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"github.com/slipway-dev/slipway/toolchain/command"
 )
 
 // addLayer is the line of a path file that adds a directory named relative to the one the file lies in, as site.py sees that;
@@ -37,7 +39,7 @@ func (b build) environment(layer string, in inputs) error {
 	fmt.Fprintf(&path, addLayer, filepath.ToSlash(rel))
 	return wrap(errors.Join(
 		os.WriteFile(filepath.Join(venv, "pyvenv.cfg"), []byte(config), 0o644),
-		os.Symlink(b.base.path, filepath.Join(venv, "bin", "python")),
+		command.LinkWithin(b.cfg.Root, b.base.path, filepath.Join(venv, "bin", "python")),
 		os.Symlink("python", filepath.Join(venv, "bin", "python3")),
 		os.WriteFile(filepath.Join(site, "_slipway.pth"), []byte(path.String()), 0o644),
 		restore(filepath.Join(layer, "local"), site),

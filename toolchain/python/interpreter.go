@@ -106,7 +106,7 @@ func (t *Toolchain) download(ctx context.Context, p slipway.Project, log func(st
 	if err != nil {
 		return interpreter{}, err
 	}
-	dir, err := command.Layer(t.cfg.Tools, "python-"+p.PythonVersion, func(dir string) error {
+	dir, err := command.Layer(t.cfg.Tools, "python-"+p.PythonVersion, command.Scratch(p.Bundle), func(dir string) error {
 		return command.Run(ctx, command.Command{
 			Dir: dir, Home: b.home(), Root: t.cfg.Root, Env: []string{"UV_CACHE_DIR=" + filepath.Join(t.cfg.Cache, "uv"), "UV_HTTP_RETRIES=1"},
 			Args: []string{uv, "python", "install", "--no-bin", "--no-config", "--install-dir", dir, p.PythonVersion},

@@ -106,7 +106,8 @@ func (b build) prepare(ctx context.Context) (slipway.Prepared, error) {
 		return slipway.Prepared{}, err
 	}
 	return slipway.Prepared{
-		Key: in.key, Python: &slipway.PythonBundle{Interpreter: "python/bin/python", Path: []string{}}, Shared: []string{"layers/python-" + in.key},
+		Key: in.key, Python: &slipway.PythonBundle{Interpreter: "python/bin/python", Path: []string{}},
+		Shared: append([]string{"layers/python-" + in.key}, command.ToolOf(b.cfg.Root, b.base.path)...),
 	}, nil
 }
 
