@@ -95,7 +95,7 @@ func TestBlueprintOutlivesItsSource(t *testing.T) {
 	for _, greeting := range []string{"one", "two", "three"} {
 		_, err := m.slipway("deploy", m.source(greeting), "--name", "app")
 		check(t, err)
-		check(t, m.settled("app", greeting))
+		m.eventually("it serves", func() error { return m.settled("app", greeting) })
 	}
 	found, err := m.deployments("app")
 	check(t, err)
@@ -126,7 +126,7 @@ func TestBlueprintOutlivesItsSource(t *testing.T) {
 	if got := len(m.bundles()); got != 2 {
 		t.Errorf("after the collection there are %d bundles, want 2: the active one and the one before it", got)
 	}
-	check(t, m.settled("app", "three"))
+	m.eventually("it serves", func() error { return m.settled("app", "three") })
 	diff, err := m.slipway("diff", "app", two, "--json")
 	check(t, err)
 	var changes struct{ Changes []struct{ Field string } }
@@ -136,9 +136,9 @@ func TestBlueprintOutlivesItsSource(t *testing.T) {
 	}
 	_, err = m.slipway("redeploy", "app", two)
 	check(t, err)
-	check(t, m.settled("app", "two"))
+	m.eventually("it serves", func() error { return m.settled("app", "two") })
 	if out, err := m.slipway("redeploy", "app", one); err == nil || !strings.Contains(out, "archive") {
 		t.Errorf("redeploying what was given up, without its source: %v %s", err, out)
 	}
-	check(t, m.settled("app", "two"))
+	m.eventually("it serves", func() error { return m.settled("app", "two") })
 }

@@ -31,7 +31,7 @@ type BuildJob struct {
 	RepoURL        string            `json:"repo_url" required:"true" doc:"githost: the repository"`
 	RepoRef        string            `json:"repo_ref" required:"true" doc:"githost: branch or refs/tags/…; empty = the default branch"`
 	CommitSHA      string            `json:"commit_sha" required:"true" doc:"githost: exactly this commit; empty = the newest of the reference"`
-	Clone          *CloneCredentials `json:"clone" required:"true" doc:"githost: what the repository is fetched with; null = nothing. Secret"`
+	Clone          *CloneCredentials `json:"clone,omitempty" doc:"githost: what the repository is fetched with; absent = nothing. Secret"`
 	SourceDigest   string            `json:"source_digest" required:"true" doc:"internal_source: digest of the uploaded archive"`
 	SourceURL      string            `json:"source_url" required:"true" doc:"internal_source: signed path to GET the archive from"`
 	TemplateID     string            `json:"template_id" required:"true" doc:"internal_template: the template"`
@@ -63,9 +63,9 @@ type BuildClaimRequest struct {
 	Wait  int    `json:"wait" minimum:"0" maximum:"50" doc:"seconds to wait for a build"`
 }
 
-// BuildClaim is the answer: the job, or null when none came in time.
+// BuildClaim is the answer: the job, or nothing when none came in time.
 type BuildClaim struct {
-	Job *BuildJob `json:"job" required:"true" doc:"the revision to build; null = none came in time"`
+	Job *BuildJob `json:"job,omitempty" doc:"the revision to build; absent = none came in time"`
 }
 
 // BuildRenewal is the body of POST .../renewal.

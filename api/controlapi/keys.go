@@ -19,7 +19,7 @@ type APIKey struct {
 	ID               string     `json:"id" required:"true" format:"uuid" doc:"id of the record"`
 	Name             *string    `json:"name" required:"true" doc:"what people call it"`
 	Prefix           string     `json:"prefix" required:"true" doc:"the visible beginning of the key"`
-	Role             string     `json:"role" required:"true" enum:"admin,editor,viewer,listener" doc:"what it may do"`
+	Role             string     `json:"role" required:"true" enum:"admin,editor,viewer,listener,builder" doc:"what it may do"`
 	TenantID         *string    `json:"tenant_id" required:"true" format:"uuid" doc:"the tenant it belongs to; null if it is organization-wide"`
 	OrganizationWide bool       `json:"organization_wide" required:"true" doc:"whether it is valid in every tenant, which X-Tenant-Id selects"`
 	DeploymentID     *string    `json:"deployment_id" required:"true" format:"uuid" doc:"the one deployment that a deploy key acts on"`
@@ -47,7 +47,7 @@ type APIKeysList struct {
 // APIKeyCreateRequest is the body of POST /v2/api-keys.
 type APIKeyCreateRequest struct {
 	Name             *string    `json:"name" doc:"what people call it; up to 100 printable characters"`
-	Role             *string    `json:"role" enum:"admin,editor,viewer,listener" doc:"what it may do; required but for deploy keys, which are editor unless this says viewer"`
+	Role             *string    `json:"role" enum:"admin,editor,viewer,listener,builder" doc:"what it may do; required but for deploy keys, which are editor unless this says viewer"`
 	OrganizationWide *bool      `json:"organization_wide" doc:"valid in every tenant, which X-Tenant-Id selects; only organization-wide admins may ask for it"`
 	DeploymentID     *string    `json:"deployment_id" format:"uuid" doc:"make a deploy key, which reads and updates this one deployment and nothing else"`
 	ListenerID       *string    `json:"listener_id" format:"uuid" doc:"with role listener: make a key that makes the protocol calls of this one listener and nothing else"`

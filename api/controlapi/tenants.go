@@ -40,7 +40,7 @@ type TenantPath struct {
 // WhoAmI is what the caller is.
 type WhoAmI struct {
 	Principal        string   `json:"principal" required:"true" doc:"the caller as audit entries name it"`
-	Role             string   `json:"role" required:"true" enum:"admin,editor,viewer,listener" doc:"its role"`
+	Role             string   `json:"role" required:"true" enum:"admin,editor,viewer,listener,builder" doc:"its role"`
 	TenantID         *string  `json:"tenant_id" required:"true" format:"uuid" doc:"the tenant it acts in; null if it chose none"`
 	TenantName       *string  `json:"tenant_name" required:"true" doc:"the name of that tenant"`
 	OrganizationWide bool     `json:"organization_wide" required:"true" doc:"whether it may choose any tenant with X-Tenant-Id"`
