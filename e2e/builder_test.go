@@ -140,5 +140,5 @@ func TestBlueprintOutlivesItsSource(t *testing.T) {
 	if out, err := m.slipway("redeploy", "app", one); err == nil || !strings.Contains(out, "archive") {
 		t.Errorf("redeploying what was given up, without its source: %v %s", err, out)
 	}
-	m.eventually("it serves", func() error { return m.settled("app", "two") })
+	check(t, m.greets(m.url+"/d/app", "two"))
 }

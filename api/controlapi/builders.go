@@ -133,7 +133,9 @@ func (a *api) builders(mux *http.ServeMux) {
 	line := func(id, path, summary string, codes ...int) huma.Operation {
 		return reaching(control.ReachOrganisation, operation(id, http.MethodPost, path, summary, codes...))
 	}
-	huma.Register(a.huma, line("claim_build", buildsPath+"/claim", "Wait for a revision to build"), a.claimBuild)
+	claim := line("claim_build", buildsPath+"/claim", "Wait for a revision to build")
+	claim.BodyReadTimeout = -1 // a deadline for the body would go on counting, and end the wait
+	huma.Register(a.huma, claim, a.claimBuild)
 	huma.Register(a.huma, line("renew_build", one+"/renewal", "Go on holding a build", 404, 409), a.renewBuild)
 	huma.Register(a.huma, line("append_build_logs", one+"/log-lines", "Deliver log lines of a build", 404, 409), a.buildLogs)
 	huma.Register(a.huma, line("find_missing_blobs", one+"/missing-blobs", "Ask which archives of an artifact to upload", 404, 409), a.missingBlobs)
