@@ -269,10 +269,15 @@ func TestRecoverFreesBuildsAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	w.create()
-	before := w.claim("before")
+	before := w.claim(control.LocalBuilder + "before")
 	must(t, 0, w.Recover(t.Context()))
-	if after := w.claim("after"); after.RevisionID != before.RevisionID {
-		t.Errorf("after = %+v", after)
+	elsewhere := w.claim("elsewhere")
+	if elsewhere.RevisionID != before.RevisionID {
+		t.Errorf("elsewhere = %+v", elsewhere)
+	}
+	must(t, 0, w.Recover(t.Context()))
+	if err := w.Renew(t.Context(), elsewhere); err != nil {
+		t.Errorf("the builder on another machine lost its build: %v", err)
 	}
 }
 
