@@ -103,7 +103,7 @@ func upCommand() *cobra.Command {
 	flags.String("config", "", "YAML or JSON file with a member for each of these settings; the command line goes before the environment, that before the file (also SLIPWAY_CONFIG)")
 	s.remote.flags(cmd)
 	s.telemetry.flags(cmd)
-	s.build.flags(cmd, "0 = all builds are those of `slipway builder` processes,")
+	s.build.flags(cmd, "0 = all builds are those of slipway builder processes,")
 	return cmd
 }
 
