@@ -58,7 +58,7 @@ func written(ctx context.Context, dir string) (sum int64) {
 		}
 		if info, err := e.Info(); err == nil {
 			if st, ok := info.Sys().(*syscall.Stat_t); ok {
-				sum += int64(st.Blocks) * 512
+				sum += st.Blocks * 512
 			}
 		}
 		return ctx.Err()

@@ -152,7 +152,7 @@ func override(key, text string) (json.RawMessage, error) {
 		return nil, err
 	}
 	c, found := Read(raw)
-	if len(found) > 0 && !(key == "graphs" && len(found) == 1 && found[0].Key == "dependencies") { // a bundle has them installed
+	if len(found) > 0 && (key != "graphs" || len(found) != 1 || found[0].Key != "dependencies") { // a bundle has them installed
 		return nil, found.Err()
 	}
 	var effective map[string]json.RawMessage

@@ -136,9 +136,9 @@ func Size(ctx context.Context, dir string) (int64, error) {
 			return ctx.Err()
 		}
 		if st, ok := info.Sys().(*syscall.Stat_t); ok && !e.IsDir() && st.Nlink > 1 {
-			sum += int64(st.Blocks) * 512 / int64(st.Nlink)
+			sum += st.Blocks * 512 / int64(st.Nlink)
 		} else if ok {
-			sum += int64(st.Blocks) * 512
+			sum += st.Blocks * 512
 		}
 		return ctx.Err()
 	})

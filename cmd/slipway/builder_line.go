@@ -226,7 +226,7 @@ func (l *builderLine) Store(ctx context.Context, job slipway.BuildJob, _, digest
 // put streams an archive as it is made.
 func (l *builderLine) put(ctx context.Context, at, url string) error {
 	r, w := io.Pipe()
-	defer r.Close()
+	defer func() { _ = r.Close() }()
 	go func() { w.CloseWithError(l.shelf.Pack(ctx, at, w)) }()
 	return l.client.PutBlob(ctx, url, r)
 }
