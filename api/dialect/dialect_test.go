@@ -219,7 +219,8 @@ func TestDescription(t *testing.T) {
 	text = regexp.MustCompile(`"operationId": "[a-z_]+"|/webhooks/githost/`).ReplaceAll(text, nil)
 	for _, word := range []string{"agentgraph_config_path", "githost", "external_container", "cluster_namespace", "cache_cpu", "interruption"} {
 		if bytes.Contains(text, []byte(word)) {
-			t.Errorf("the description knows %s", word)
+			at := bytes.Index(text, []byte(word))
+			t.Errorf("the description knows %s: …%s…", word, text[max(0, at-200):min(len(text), at+80)])
 		}
 	}
 	schemas := doc.Components.Schemas

@@ -33,6 +33,7 @@ var values = []value{
 	{"source", "github", "githost"},
 	{"source", "external_docker", "external_container"},
 	{"source", "internal_docker", "internal_container"},
+	{"job.source", "github", "githost"},
 	{"revision_source", "github", "githost"},
 	{"revision_source", "external_docker", "external_container"},
 	{"revision_source", "internal_docker", "internal_container"},
