@@ -171,6 +171,7 @@ func (x *execution) conclude(d agent.Done) {
 func (x *execution) store(d agent.Done) {
 	f := agent.Finish{Fence: fenceOf(x.run), Snapshot: d.Snapshot}
 	f.Status, f.Failure = x.verdict(d)
+	x.t.flushed()
 	finished, err := retry(x, func() (agent.Finished, error) {
 		f.Now = x.e.clock()
 		return x.e.store.Finish(context.Background(), f)
@@ -192,8 +193,10 @@ func (x *execution) verdict(d agent.Done) (agent.RunStatus, *agent.Failure) {
 	return agent.RunError, d.Failure
 }
 
-// requeue gives the run back, or ends it where its attempts are used up or a cancel is recorded.
+// requeue gives the run back, or ends it where its attempts are used up or a cancel is recorded. Frames that are kept go
+// before it: whoever claims the run next numbers his own after them.
 func (x *execution) requeue(free bool) {
+	x.t.flushed()
 	finished, err := retry(x, func() (agent.Finished, error) {
 		return x.e.store.Requeue(context.Background(), fenceOf(x.run), free, x.e.cfg.MaxAttempts, x.e.clock())
 	})

@@ -24,7 +24,9 @@ func TestAHandedBackRunGoesOnWhereItWas(t *testing.T) {
 	inside := make(chan struct{})
 	first := w.start("first", 1, map[string]fake.Graph{"agent": func(ctx context.Context, r *fake.Run) agent.Done {
 		r.Checkpoint(checkpointID(1), `{}`)
-		r.Chunk("values", `1`)
+		for range 100 { // most wait in memory for the first to be kept
+			r.Chunk("values", `1`)
+		}
 		close(inside)
 		<-ctx.Done()
 		return fake.Cancelled()
@@ -46,7 +48,7 @@ func TestAHandedBackRunGoesOnWhereItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := `metadata {"run_id":"` + run.ID + `","attempt":1}` + "\n"
-	want := start + "values 1\n" + start + "values 2\n" + `end {"run_id":"` + run.ID + `","status":"success"}` + "\n"
+	want := start + strings.Repeat("values 1\n", 100) + start + "values 2\n" + `end {"run_id":"` + run.ID + `","status":"success"}` + "\n"
 	if got := tell(frames(t, sub)); got != want {
 		t.Errorf("got\n%swant\n%s", got, want)
 	}
