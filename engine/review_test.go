@@ -22,11 +22,11 @@ func TestAHandedBackRunGoesOnWhereItWas(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	inside := make(chan struct{})
+	large := `"` + strings.Repeat("x", 16<<20) + `"`
 	first := w.start("first", 1, map[string]fake.Graph{"agent": func(ctx context.Context, r *fake.Run) agent.Done {
 		r.Checkpoint(checkpointID(1), `{}`)
-		for range 100 { // most wait in memory for the first to be kept
-			r.Chunk("values", `1`)
-		}
+		r.Chunk("custom", large)
+		r.Chunk("values", `1`) // waits in memory until the large one is kept
 		close(inside)
 		<-ctx.Done()
 		return fake.Cancelled()
@@ -48,9 +48,9 @@ func TestAHandedBackRunGoesOnWhereItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	start := `metadata {"run_id":"` + run.ID + `","attempt":1}` + "\n"
-	want := start + strings.Repeat("values 1\n", 100) + start + "values 2\n" + `end {"run_id":"` + run.ID + `","status":"success"}` + "\n"
+	want := start + "custom " + large + "\nvalues 1\n" + start + "values 2\n" + `end {"run_id":"` + run.ID + `","status":"success"}` + "\n"
 	if got := tell(frames(t, sub)); got != want {
-		t.Errorf("got\n%swant\n%s", got, want)
+		t.Errorf("got\n%swant\n%s", strings.ReplaceAll(got, large, "large"), strings.ReplaceAll(want, large, "large"))
 	}
 }
 
