@@ -7,6 +7,8 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -84,6 +86,8 @@ type Config struct {
 	AllowOrigins []string      // CORS_ALLOW_ORIGINS ("*")
 	MountPrefix  string        // MOUNT_PREFIX: "/x", or "" for none
 	Heartbeat    time.Duration // of streams and waits (5 s, reference 10.1)
+	Version      string        // of slipway
+	Security     Security      // auth.openapi of the graph configuration
 	IDs          slipway.IDs   // for x-request-id
 	Log          *slog.Logger
 }
@@ -94,6 +98,10 @@ type API struct {
 	cfg    Config
 	mux    *http.ServeMux
 	front  http.Handler
+
+	patterns []string // of the routes
+	document func() []byte
+	page     func() []byte
 }
 
 // New makes the handler.
@@ -109,6 +117,8 @@ func New(e Engine, cfg Config) *API {
 	}
 	a := &API{engine: e, cfg: cfg, mux: http.NewServeMux()}
 	a.routes()
+	a.document = sync.OnceValue(a.describe)
+	a.page = sync.OnceValue(func() []byte { return docsPage(a.document()) })
 	a.front = http.StripPrefix(cfg.MountPrefix, http.HandlerFunc(a.route))
 	return a
 }
@@ -123,10 +133,14 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.front.ServeHTTP(w, r)
 }
 
+// Routes lists the patterns of the router, for those who hold every call to account.
+func (a *API) Routes() []string { return slices.Clone(a.patterns) }
+
 // handler is an endpoint: it answers, or returns the error to answer with.
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (a *API) handle(pattern string, h handler) {
+	a.patterns = append(a.patterns, pattern)
 	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
 			a.fail(w, r, err)
@@ -137,6 +151,8 @@ func (a *API) handle(pattern string, h handler) {
 func (a *API) routes() {
 	a.handle("GET /ok", a.ok)
 	a.handle("GET /info", a.info)
+	a.handle("GET /openapi.json", a.openapi)
+	a.handle("GET /docs", a.docs)
 
 	a.handle("POST /assistants/search", a.searchAssistants)
 	a.handle("POST /assistants/count", a.countAssistants)

@@ -38,7 +38,8 @@ type fake struct {
 
 func (f *fake) run() agent.Run {
 	return agent.Run{
-		ID: runID, ThreadID: thread, Status: agent.RunPending, CreatedAt: time.Unix(1, 5000).UTC(),
+		ID: runID, ThreadID: thread, Status: agent.RunPending, CreatedAt: time.Unix(1, 5000).UTC(), UpdatedAt: time.Unix(2, 0).UTC(),
+		Multitask: agent.MultitaskEnqueue,
 		Kwargs: agent.Kwargs{Config: json.RawMessage(`{"configurable":{"langgraph_auth_user":{"token":"secret"},"n":12345678901234567890}}`)},
 	}
 }
@@ -114,7 +115,7 @@ func handler(f *fake) http.Handler {
 func send(t *testing.T, f *fake, method, path, body string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
-	handler(f).ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	truthful(t, handler(f)).ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
 	return w
 }
 

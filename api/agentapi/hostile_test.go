@@ -70,7 +70,7 @@ func newRealServer(t *testing.T, graphs map[string]workerfake.Graph) realServer 
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Server = httptest.NewServer(agentapi.New(agentapi.Over(e), agentapi.Config{IDs: ids, Log: log, MaxBody: 4 << 20}))
+	s.Server = httptest.NewServer(truthful(t, agentapi.New(agentapi.Over(e), agentapi.Config{IDs: ids, Log: log, MaxBody: 4 << 20})))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		if err := e.Drain(context.Background()); err != nil {

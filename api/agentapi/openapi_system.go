@@ -1,0 +1,31 @@
+package agentapi
+
+import (
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+func systemOperations() []operation {
+	health := record([]string{"services", "failures"}, members{
+		"ok": {Type: "boolean"}, "services": filled(members{"database": text("ok, or what is wrong"), "workers": text("ok, starting, or what is wrong")}),
+		"failures": mapOf(text(""), "graphs that cannot be loaded"),
+	})
+	version := func() *huma.Schema { return orNothing(text("null where no graph is of the language")) }
+	on := func() *huma.Schema { return &huma.Schema{Type: "boolean"} }
+	info := filled(members{
+		"version": text("of slipway"), "langgraph_py_version": version(), "langgraph_js_version": version(), "context": text("py, js or both"),
+		"flags": filled(members{
+			"assistants": on(), "crons": on(), "langsmith": on(), "langsmith_tracing_replicas": on(), "stream_namespaces": on(), "strict_resume": on(),
+		}),
+		"metadata": free("of the deployment"),
+	})
+	format := queryParam("format", choice("prometheus", "", "prometheus", "json"))
+	return tagged("system", []operation{
+		{method: "GET", path: "/ok", id: "ok", summary: "Tell that the server serves", text: "With check_db it says whether it can work, and answers 500 if not.", query: []*huma.Param{queryParam("check_db", flag(""))}, answer: health, others: map[int]*huma.Schema{http.StatusInternalServerError: health}, open: true},
+		{method: "GET", path: "/info", id: "info", summary: "Describe the server", answer: info, open: true},
+		{method: "GET", path: "/metrics", id: "metrics", summary: "Measure the server", text: "In the text format of Prometheus, or with format=json the same figures as JSON.", query: []*huma.Param{format}, media: "text/plain", answer: text(""), json: free("metrics by name")},
+		{method: "GET", path: "/openapi.json", id: "openapi", summary: "Get this description", answer: free("")},
+		{method: "GET", path: "/docs", id: "docs", summary: "Get this description as a page", media: "text/html", answer: text("")},
+	})
+}
