@@ -30,6 +30,7 @@ type Store interface {
 	AssistantStore
 	CronStore
 	NoticeStore
+	ValueStore
 
 	// CreateThread inserts a thread. If it exists: CodeConflict, or with reuse the stored one.
 	CreateThread(ctx context.Context, t Thread, reuse bool) (Thread, error)

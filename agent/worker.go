@@ -34,6 +34,8 @@ type WorkerInfo struct {
 	Versions map[string]string // package -> version; unknown ones are missing
 	// Graphs holds every graph it was asked to load; nil = loaded, else why it cannot be.
 	Graphs map[string]*Failure
+	// Parts holds every part it was asked to load.
+	Parts map[PartName]*PartInfo
 }
 
 // Worker is one live worker. Methods may be called concurrently and do nothing once it is gone.
@@ -44,9 +46,10 @@ type Worker interface {
 	Run(job Job, sink RunSink)
 	// Cancel asks a run of this worker to stop; it still ends with Done. A run that has ended is ignored.
 	Cancel(runID string, action, reason string)
-	// Call asks a question about a graph (worker/wire/DESIGN.md, Calls). envelope is the call's JSON object with its verb.
-	// Refusals by the graph are CodeInvalid, missing things CodeNotFound, a lost worker is CodeUnavailable.
-	Call(ctx context.Context, envelope json.RawMessage) (json.RawMessage, error)
+	// Call asks a question (worker/wire/DESIGN.md, Calls). envelope is the call's JSON object with its verb, payload bytes
+	// that go with it. Refusals by the graph are CodeInvalid, missing things CodeNotFound, a lost worker is
+	// CodeUnavailable, an answer that user code has chosen for the client is an *HTTPRefusal.
+	Call(ctx context.Context, envelope json.RawMessage, payload []byte) (json.RawMessage, error)
 	// Kill ends the worker's processes at once; its runs are Lost.
 	Kill(reason string)
 }

@@ -12,18 +12,20 @@ type seat struct {
 	w    agent.Worker
 	info agent.WorkerInfo
 	free int // guarded by Engine.mu
+	// crippled: a part that its runs need cannot be loaded.
+	crippled bool
 }
 
 func (s *seat) serves(graphID string) bool {
 	failure, known := s.info.Graphs[graphID]
-	return known && failure == nil
+	return known && failure == nil && !s.crippled
 }
 
 // WorkerUp takes a worker into the pool.
 func (e *Engine) WorkerUp(w agent.Worker) {
 	info := w.Info()
 	e.mu.Lock()
-	e.pool[info.ID] = &seat{w: w, info: info, free: max(info.Slots, 1)}
+	e.pool[info.ID] = &seat{w: w, info: info, free: max(info.Slots, 1), crippled: e.noteParts(info)}
 	delete(e.broken, info.Language)
 	for id, failure := range info.Graphs {
 		if failure == nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -36,6 +37,8 @@ type Config struct {
 	SweepLimit    int                             // checkpointer.ttl.sweep_limit: how many at most each time (10 000)
 	Buffer        int                             // frames kept for one slow reader before its subscription is closed (4096)
 	Graphs        map[string]Graph
+	// Parts names what else of the application the workers of each language load; the deployment is not ready before they have.
+	Parts map[slipway.Language][]agent.PartName
 }
 
 // Graph is a graph of the deployment.
@@ -61,6 +64,7 @@ type Engine struct {
 	mu       sync.Mutex
 	pool     map[string]*seat    // live workers by id
 	failures map[string]string   // graph id -> why it cannot be loaded
+	faults   map[place]string    // part of a language -> why it cannot be loaded
 	broken   map[string]string   // language -> why no worker of it comes up
 	arrival  chan struct{}       // closed and replaced when a worker arrives
 	tracks   map[string]*track   // runs somebody here executes or watches
@@ -86,7 +90,7 @@ type Engine struct {
 func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, clock slipway.Clock, ids slipway.IDs, log *slog.Logger) *Engine {
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
-		pool: map[string]*seat{}, failures: map[string]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
+		pool: map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
 		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{}, kick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
 	}
 }
@@ -187,7 +191,9 @@ func (e *Engine) dropFrames(ctx context.Context) error {
 	return e.store.DropFrames(ctx, e.clock().Add(-e.cfg.StreamTTL))
 }
 
-func (e *Engine) dropItems(ctx context.Context) error { return e.store.DropItems(ctx, e.clock()) }
+func (e *Engine) dropItems(ctx context.Context) error {
+	return errors.Join(e.store.DropItems(ctx, e.clock()), e.store.DropValues(ctx, e.clock()))
+}
 
 // Drain claims nothing more, lets running runs finish within the grace period, hands the rest back without using an
 // attempt, ends all subscriptions and waiters, and stops the workers. Where another instance lives, readers of runs that

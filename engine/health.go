@@ -18,30 +18,28 @@ func (e *Engine) Health(ctx context.Context) Health {
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	h.Workers, h.Failures = e.workersHealth()
+	h.Failures, h.Parts = maps.Clone(e.failures), e.partFailures()
+	h.Workers = e.workersHealth(h)
 	return h
 }
 
 // workersHealth is called with mu held.
-func (e *Engine) workersHealth() (string, map[string]string) {
-	var missing, failed []string
-	for _, id := range slices.Sorted(maps.Keys(e.cfg.Graphs)) {
-		switch {
-		case e.failures[id] != "":
-			failed = append(failed, id)
-		case e.pick(id) == nil:
-			missing = append(missing, id)
-		}
+func (e *Engine) workersHealth(h Health) string {
+	missing := e.partsMissing()
+	for id := range e.cfg.Graphs {
+		missing = missing || e.pick(id) == nil
 	}
 	switch {
-	case len(failed) > 0:
-		return "graphs cannot be loaded: " + strings.Join(failed, ", "), maps.Clone(e.failures)
-	case len(missing) == 0:
-		return "ok", nil
+	case len(h.Failures) > 0:
+		return "graphs cannot be loaded: " + strings.Join(slices.Sorted(maps.Keys(h.Failures)), ", ")
+	case len(h.Parts) > 0:
+		return strings.Join(slices.Sorted(maps.Keys(h.Parts)), ", ") + " cannot be loaded"
+	case !missing:
+		return "ok"
 	case len(e.broken) > 0:
-		return "workers do not start: " + e.brokenText(), nil
+		return "workers do not start: " + e.brokenText()
 	}
-	return "starting", nil
+	return "starting"
 }
 
 func (e *Engine) brokenText() string {

@@ -93,4 +93,6 @@ type Health struct {
 	Workers  string // "ok", "starting" or what is wrong
 	// Failures lists graphs that cannot be loaded, by graph id; a listener fails the revision for them at once.
 	Failures map[string]string
+	// Parts lists the other code that cannot be loaded, by its key of the configuration ("auth.path"), to the same effect.
+	Parts map[string]string
 }

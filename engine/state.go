@@ -170,31 +170,12 @@ func (e *Engine) ask(ctx context.Context, graph string, call map[string]any) (js
 	if err != nil {
 		return nil, fmt.Errorf("encode a question to a worker: %w", err)
 	}
-	return w.Call(ctx, envelope)
+	return w.Call(ctx, envelope, nil)
 }
 
 func (e *Engine) workerFor(ctx context.Context, graph string) (agent.Worker, error) {
 	if _, known := e.cfg.Graphs[graph]; !known {
 		return nil, slipway.Errorf(slipway.CodeNotFound, "Graph %q not found", graph)
 	}
-	late := time.NewTimer(workerPatience)
-	defer late.Stop()
-	for {
-		e.mu.Lock()
-		s, arrival, failure := e.pick(graph), e.arrival, e.failures[graph]
-		e.mu.Unlock()
-		switch {
-		case s != nil:
-			return s.w, nil
-		case failure != "":
-			return nil, slipway.Errorf(slipway.CodeUnavailable, "graph %q cannot be loaded: %s", graph, failure)
-		}
-		select {
-		case <-arrival:
-		case <-late.C:
-			return nil, slipway.Errorf(slipway.CodeUnavailable, "no worker is ready for graph %q; try again shortly", graph)
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		}
-	}
+	return e.awaitWorker(ctx, fmt.Sprintf("graph %q", graph), func() (*seat, string) { return e.pick(graph), e.unable(graph) })
 }

@@ -157,8 +157,12 @@ func (c *Config) IDs() []string {
 	return ids
 }
 
-// Uses says whether a graph is written in the language.
+// Uses says whether a graph, or another part that workers load, is written in the language.
 func (c *Config) Uses(l slipway.Language) bool {
+	return c.hasGraph(l) || slices.ContainsFunc(c.Parts(), func(p Part) bool { return !p.UI && LanguageOf(p.Spec) == l })
+}
+
+func (c *Config) hasGraph(l slipway.Language) bool {
 	for _, g := range c.Graphs {
 		if g.Language == l {
 			return true

@@ -59,6 +59,16 @@ func language(module string) slipway.Language {
 	return slipway.Python
 }
 
+// LanguageOf returns the language of the code that a spec names.
+func LanguageOf(spec string) slipway.Language {
+	module, _ := cut(spec)
+	return language(module)
+}
+
+// EmbedsItself says whether an embedding is a function of the application rather than a provider's model
+// ("openai:text-embedding-3-small").
+func EmbedsItself(spec string) bool { return embedFile(spec) }
+
 func slashed(name string) string { return strings.ReplaceAll(name, `\`, "/") }
 
 // fileOf returns the file that a module part names, false when it is a dotted Python module.

@@ -222,7 +222,7 @@ func (c *Config) validate(found *Findings) {
 	if graphs, _ := c.keys["graphs"].(map[string]any); c.keys["graphs"] == nil || graphs != nil && len(graphs) == 0 {
 		found.add("graphs", `graphs is missing or empty: name at least one graph, such as "graphs": {"agent": "./agent.py:graph"}`)
 	}
-	if c.Uses("python") && c.Source == nil && !c.Has("source") && emptyList(c.keys["dependencies"]) {
+	if c.hasGraph("python") && c.Source == nil && !c.Has("source") && emptyList(c.keys["dependencies"]) {
 		found.add("dependencies", `dependencies is missing or empty: Python graphs need it, such as "dependencies": ["."]`)
 	}
 	c.validateSource(found)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
 )
 
 const exposed = "content-location, location, x-pagination-total, x-pagination-next, x-request-id"
@@ -119,6 +120,11 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
 		return // nobody is there to read it
 	}
+	var refusal *agent.HTTPRefusal
+	if errors.As(err, &refusal) {
+		a.refuse(w, r, refusal)
+		return
+	}
 	status := statusOf(slipway.ErrorCode(err))
 	var e *slipway.Error
 	text := "Internal server error"
@@ -131,6 +137,20 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 		w.Header().Set("Retry-After", "1")
 	}
 	writeDetail(w, status, strings.ToValidUTF8(text, "\uFFFD"))
+}
+
+// refuse answers what the application's own code wants its client to be told.
+func (a *API) refuse(w http.ResponseWriter, r *http.Request, refusal *agent.HTTPRefusal) {
+	for _, h := range refusal.Headers {
+		if ours := http.CanonicalHeaderKey(h[0]); ours != "Content-Length" && ours != "Transfer-Encoding" && ours != "Content-Type" {
+			w.Header().Add(h[0], h[1])
+		}
+	}
+	if refusal.Status < 200 { // informational: nothing would be answered
+		a.cfg.Log.Error("user code refused with a status that answers nothing", "path", r.URL.Path, "status", refusal.Status)
+		refusal = &agent.HTTPRefusal{Status: http.StatusInternalServerError, Detail: "Internal server error"}
+	}
+	writeDetail(w, refusal.Status, strings.ToValidUTF8(refusal.Detail, "\uFFFD"))
 }
 
 func writeDetail(w http.ResponseWriter, status int, text string) {

@@ -19,6 +19,9 @@ func (a *API) ok(w http.ResponseWriter, r *http.Request) error {
 	if len(h.Failures) > 0 {
 		answer = append(answer, member{"failures", h.Failures})
 	}
+	if len(h.Parts) > 0 {
+		answer = append(answer, member{"parts", h.Parts})
+	}
 	status := http.StatusOK
 	if !fine {
 		status = http.StatusInternalServerError

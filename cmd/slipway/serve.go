@@ -67,6 +67,10 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err != nil {
 		return err
 	}
+	parts, err := partsOf(bundle, getenv)
+	if err != nil {
+		return err
+	}
 	socket, err := net.Listen("tcp", o.listen)
 	if err != nil {
 		return fmt.Errorf("listen on %s: %w", o.listen, err)
@@ -75,7 +79,7 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err := writeReady(o.readyFile, socket.Addr()); err != nil {
 		return errors.Join(err, door.close())
 	}
-	s := agentServer{self: "http://" + reachable(socket.Addr()) + settings.mountPrefix, options: o, settings: settings, bundle: bundle, config: config, log: log, door: door}
+	s := agentServer{self: "http://" + reachable(socket.Addr()) + settings.mountPrefix, options: o, settings: settings, bundle: bundle, config: config, parts: parts, log: log, door: door}
 	err = s.run(ctx, getenv)
 	return errors.Join(err, door.close())
 }
@@ -106,6 +110,7 @@ type agentServer struct {
 	settings serveSettings
 	bundle   slipway.Bundle
 	config   appConfig
+	parts    map[slipway.Language]agent.Parts
 	self     string // base URL of this server, with its mount prefix
 	log      *slog.Logger
 	door     *door
@@ -159,13 +164,17 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 			Language: g.Language, Description: g.Description, Config: configs[id].config(), Context: configs[id].Context,
 		}
 	}
+	parts := map[slipway.Language][]agent.PartName{}
+	for language, p := range s.parts {
+		parts[language] = p.Names()
+	}
 	sweepEvery, sweepLimit := s.config.threadSweep()
 	return engine.Config{
 		ThreadTTL: s.config.threadTTL(), SweepEvery: sweepEvery, SweepLimit: sweepLimit,
 		Webhooks: s.config.webhookSender(), WebhookPolicy: s.config.webhookPolicy(), ShowRun: agentapi.ShowRun, SelfURL: s.self,
 		NextDate: schedule.Next, Items: s.config.items(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
-		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs,
+		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs, Parts: parts,
 	}
 }
 
@@ -311,7 +320,7 @@ func (d *door) shut() error {
 
 // workers puts the worker programs on disk and makes the pool that runs them.
 func (s agentServer) workers(store agent.Store, getenv func(string) string) (*supervise.Pool, error) {
-	programs, err := s.programs()
+	programs, err := s.programs(s.parts)
 	if err != nil {
 		return nil, err
 	}

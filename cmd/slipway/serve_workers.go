@@ -10,25 +10,29 @@ import (
 	"strings"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
 	"github.com/slipway-dev/slipway/worker/supervise"
 	"github.com/slipway-dev/slipway/workers"
 )
 
 // programs says how to start the workers of the bundle's languages.
-func (s agentServer) programs() ([]supervise.Program, error) {
+func (s agentServer) programs(parts map[slipway.Language]agent.Parts) ([]supervise.Program, error) {
 	installed, err := workers.Install(filepath.Join(s.options.data, "workers"))
 	if err != nil {
 		return nil, err
 	}
 	var list []supervise.Program
 	for _, language := range []slipway.Language{slipway.Python, slipway.Node} {
-		graphs := s.graphsOf(language)
+		graphs, processes := s.graphsOf(language), s.settings.workers
 		if len(graphs) == 0 {
+			processes = 1 // only parts
+		}
+		if len(graphs) == 0 && len(parts[language].Names()) == 0 {
 			continue
 		}
 		p := supervise.Program{
 			Language: language, Dir: filepath.Join(s.options.bundle, filepath.FromSlash(s.bundle.Dir)), Env: s.environment(),
-			Graphs: graphs, Workers: s.settings.workers, Slots: s.settings.slots,
+			Graphs: graphs, Parts: parts[language], Workers: processes, Slots: s.settings.slots,
 		}
 		if err := s.start(&p, installed); err != nil {
 			return nil, err
@@ -48,7 +52,7 @@ func (s agentServer) start(p *supervise.Program, installed workers.Installed) er
 	case p.Language == slipway.Node && s.bundle.Node != nil:
 		p.Argv = installed.Node(*s.bundle.Node, s.options.bundle)
 	default:
-		return fmt.Errorf("the bundle has %s graphs but does not say how to start their worker; build it again", p.Language)
+		return fmt.Errorf("the bundle has %s code but does not say how to start its worker; build it again", p.Language)
 	}
 	return nil
 }

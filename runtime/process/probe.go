@@ -61,17 +61,21 @@ func explain(err error) string {
 	}
 }
 
-// failures reads from a deep health answer which graphs can never be loaded.
+// failures reads from a deep health answer which graphs, and which other parts of the application, can never be loaded.
 func failures(body []byte) string {
 	var doc struct {
 		Failures map[string]string `json:"failures"`
+		Parts    map[string]string `json:"parts"`
 	}
-	if json.Unmarshal(body, &doc) != nil || len(doc.Failures) == 0 {
+	if json.Unmarshal(body, &doc) != nil {
 		return ""
 	}
 	var parts []string
 	for graph, sentence := range doc.Failures {
 		parts = append(parts, fmt.Sprintf("graph %q cannot be loaded: %s", graph, sentence))
+	}
+	for key, sentence := range doc.Parts {
+		parts = append(parts, fmt.Sprintf("%s cannot be loaded: %s", key, sentence))
 	}
 	slices.Sort(parts)
 	return strings.Join(parts, "; ")

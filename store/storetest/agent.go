@@ -22,7 +22,7 @@ func RunAgent(t *testing.T, open func(t *testing.T) agent.Store) {
 		"threads": threads, "lifecycle": lifecycle, "reject race": rejectRace, "strategies": strategies, "fence": fence,
 		"rollback": rollback, "requeue": requeue, "claim order": claimOrder, "checkpoints": checkpoints, "deltas": deltas, "frames": frames,
 		"items": items, "assistants": assistants, "assistant versions": assistantVersions, "system assistants": systemAssistants, "notices": notices, "crons": crons, "fire once": fireOnce, "thread ttl": threadTTL, "item ttl": itemTTL,
-		"temporary": temporary, "trace counts": traceCounts, "group isolation": isolation, "instances": instances,
+		"temporary": temporary, "trace counts": traceCounts, "kept values": keptValues, "group isolation": isolation, "instances": instances,
 		"order of writes": orderOfWrites, "admit all": admitAll, "patch state": patchState, "temporary frames": temporaryFrames, "graph of state": graphOfState,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 
 	"github.com/slipway-dev/slipway"
@@ -21,6 +22,10 @@ type Pool struct {
 	Store agent.Store
 	// Answer answers calls; nil refuses them.
 	Answer func(ctx context.Context, envelope json.RawMessage) (json.RawMessage, error)
+	// AnswerCall, where set, answers in place of Answer and sees what goes with the call.
+	AnswerCall func(ctx context.Context, envelope json.RawMessage, payload []byte) (json.RawMessage, error)
+	// Parts are what workers added from now on say of their parts.
+	Parts map[agent.PartName]*agent.PartInfo
 	// OnStart is called by Start, usually to Add the first workers.
 	OnStart func(p *Pool)
 
@@ -68,6 +73,7 @@ func (p *Pool) Add(slots int, graphs map[string]Graph) *Worker {
 	p.serial++
 	info := agent.WorkerInfo{
 		ID: fmt.Sprintf("fake-%d", p.serial), Language: string(slipway.Node), Slots: slots, Graphs: map[string]*agent.Failure{},
+		Parts: maps.Clone(p.Parts),
 	}
 	for id := range graphs {
 		info.Graphs[id] = nil
@@ -137,8 +143,11 @@ func (w *Worker) Cancel(runID, action, reason string) {
 	}
 }
 
-// Call asks the pool's Answer.
-func (w *Worker) Call(ctx context.Context, envelope json.RawMessage) (json.RawMessage, error) {
+// Call asks the pool's AnswerCall or Answer.
+func (w *Worker) Call(ctx context.Context, envelope json.RawMessage, payload []byte) (json.RawMessage, error) {
+	if w.pool.AnswerCall != nil {
+		return w.pool.AnswerCall(ctx, envelope, payload)
+	}
 	if w.pool.Answer == nil {
 		return nil, slipway.Errorf(slipway.CodeInvalid, "nobody answers")
 	}

@@ -129,12 +129,17 @@ func (l *link) greet(in io.Reader) error {
 	}
 	_ = l.sendJSON(wire.Load, 0, wire.LoadMessage{
 		Graphs: l.program.Graphs, Slots: l.info.Slots, DeltaMaxSupersteps: l.pool.cfg.DeltaMaxSupersteps,
+		Parts: l.program.Parts,
 	})
 	var loaded wire.LoadedMessage
 	if err := l.expect(in, wire.Loaded, &loaded); err != nil {
 		return err
 	}
 	l.noteGraphs(loaded)
+	l.noteParts(loaded)
+	for _, w := range loaded.Warnings {
+		l.say("warning", w)
+	}
 	return nil
 }
 
@@ -146,14 +151,28 @@ func (l *link) noteGraphs(m wire.LoadedMessage) {
 		case ok && g.OK:
 			l.info.Graphs[id] = nil
 		case ok && g.Error != nil:
-			l.info.Graphs[id] = &agent.Failure{Error: g.Error.Error, Message: g.Error.Message}
-			l.say("error", g.Error.Message+"\n"+g.Error.Trace)
+			l.info.Graphs[id] = &agent.Failure{Error: g.Error.Error, Message: string(g.Error.Message)}
+			l.say("error", string(g.Error.Message)+"\n"+g.Error.Trace)
 		default:
 			l.info.Graphs[id] = &agent.Failure{Error: "LoadError", Message: "the worker said nothing about graph " + id}
 		}
 	}
-	for _, w := range m.Warnings {
-		l.say("warning", w)
+}
+
+func (l *link) noteParts(m wire.LoadedMessage) {
+	l.info.Parts = map[agent.PartName]*agent.PartInfo{}
+	for _, name := range l.program.Parts.Names() {
+		p := m.Parts[name]
+		info := p.PartInfo
+		switch {
+		case p.OK:
+		case p.Error != nil:
+			info.Failure = &agent.Failure{Error: p.Error.Error, Message: string(p.Error.Message)}
+			l.say("error", string(p.Error.Message)+"\n"+p.Error.Trace)
+		default:
+			info.Failure = &agent.Failure{Error: "LoadError", Message: "the worker said nothing about " + name.Key()}
+		}
+		l.info.Parts[name] = &info
 	}
 }
 
@@ -225,7 +244,7 @@ func (l *link) done(f wire.Frame) error {
 	}
 	d := agent.Done{Status: m.Status, Retriable: m.Retriable}
 	if m.Error != nil {
-		d.Failure = &agent.Failure{Error: m.Error.Error, Message: m.Error.Message}
+		d.Failure = &agent.Failure{Error: m.Error.Error, Message: string(m.Error.Message)}
 	}
 	if len(f.Payload) > 0 {
 		d.Snapshot = &agent.Snapshot{}
@@ -269,6 +288,9 @@ func (l *link) returned(f wire.Frame) error {
 func callError(e *wire.Error) error {
 	if e == nil {
 		return slipway.Errorf(slipway.CodeInternal, "the worker refused without saying why")
+	}
+	if e.Code == "http" && e.Status >= 100 && e.Status <= 599 {
+		return &agent.HTTPRefusal{Status: e.Status, Headers: e.Headers, Detail: string(e.Message)}
 	}
 	code := map[string]slipway.Code{"invalid": slipway.CodeInvalid, "not_found": slipway.CodeNotFound}[e.Code]
 	if code == "" {
@@ -347,8 +369,8 @@ func (l *link) Kill(reason string) {
 	l.proc.kill()
 }
 
-// Call asks a question about a graph.
-func (l *link) Call(ctx context.Context, envelope json.RawMessage) (json.RawMessage, error) {
+// Call asks a question.
+func (l *link) Call(ctx context.Context, envelope json.RawMessage, payload []byte) (json.RawMessage, error) {
 	waiting := make(chan answer, 1)
 	l.mu.Lock()
 	if l.gone != nil {
@@ -359,7 +381,7 @@ func (l *link) Call(ctx context.Context, envelope json.RawMessage) (json.RawMess
 	stream := l.serial
 	l.calls[stream] = waiting
 	l.mu.Unlock()
-	if err := l.send(wire.Frame{Kind: wire.Call, Stream: stream, Envelope: envelope}); err != nil {
+	if err := l.send(wire.Frame{Kind: wire.Call, Stream: stream, Envelope: envelope, Payload: payload}); err != nil {
 		return nil, slipway.Errorf(slipway.CodeTooLarge, "question to a worker: %w", err)
 	}
 	select {

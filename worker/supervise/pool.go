@@ -35,6 +35,7 @@ type Program struct {
 	// Env is the complete environment; SLIPWAY_WORKER_FD is added.
 	Env     []string
 	Graphs  map[string]string // graph id -> spec, relative to Dir
+	Parts   agent.Parts       // what else it loads
 	Workers int               // processes; 0 = 1
 	Slots   int               // runs at once per process; 0 = 10
 }

@@ -59,9 +59,9 @@ func work() {
 		}
 		switch f.Kind {
 		case wire.Load:
-			send(wire.Loaded, 0, `{"graphs":{"agent":{"ok":true},"bad":{"ok":false,"error":{"error":"ImportError","message":"no module","trace":""}}}}`, "")
+			send(wire.Loaded, 0, `{"graphs":{"agent":{"ok":true},"bad":{"ok":false,"error":{"error":"ImportError","message":"no module","trace":""}}},`+toldParts+`}`, "")
 		case wire.Call:
-			send(wire.Return, f.Stream, `{"ok":true}`, string(f.Envelope))
+			send(wire.Return, f.Stream, answerTo(f), string(f.Envelope)+string(f.Payload))
 		case wire.Cancel:
 			send(wire.Done, f.Stream, `{"status":"cancelled"}`, "")
 		case wire.Answer: // only "ask" asks
@@ -76,6 +76,11 @@ func work() {
 }
 
 func act(input string, stream uint32, send func(wire.Kind, uint32, string, string)) {
+	var asks struct{ Ask json.RawMessage }
+	if json.Unmarshal([]byte(input), &asks) == nil && asks.Ask != nil {
+		send(wire.Ask, stream, string(asks.Ask), "")
+		return
+	}
 	switch input {
 	case `"crash"`:
 		fmt.Fprintln(os.Stderr, "last words")
@@ -134,7 +139,9 @@ func serve() {
 	select {}
 }
 
-func newPool(h *handler) *supervise.Pool {
+func newPool(h *handler) *supervise.Pool { return newPoolOver(h, nil) }
+
+func newPoolOver(h *handler, store agent.Store) *supervise.Pool {
 	self, err := os.Executable()
 	if err != nil {
 		panic(err)
@@ -142,7 +149,10 @@ func newPool(h *handler) *supervise.Pool {
 	return supervise.New(supervise.Config{MinPause: time.Millisecond, Programs: []supervise.Program{{
 		Language: slipway.Node, Argv: []string{self}, Env: []string{role + "=worker", "PATH=" + os.Getenv("PATH")}, Slots: 4,
 		Graphs: map[string]string{"agent": "./a.mjs:graph", "bad": "./b.mjs:graph"},
-	}}}, nil, time.Now, slog.New(slog.DiscardHandler), h.line)
+		Parts: agent.Parts{
+			Auth: &agent.CodePart{Path: "./auth.mjs:auth"}, App: &agent.AppPart{Path: "./app.py:app"}, Embed: &agent.EmbedPart{Spec: "a:b"},
+		},
+	}}}, store, time.Now, slog.New(slog.DiscardHandler), h.line)
 }
 
 // handler records what the pool tells.
@@ -206,8 +216,13 @@ func receive[T any](t *testing.T, c <-chan T, what string) T {
 
 func start(t *testing.T) (*handler, *supervise.Pool, agent.Worker) {
 	t.Helper()
+	return startOver(t, nil)
+}
+
+func startOver(t *testing.T, store agent.Store) (*handler, *supervise.Pool, agent.Worker) {
+	t.Helper()
 	h := newHandler()
-	pool := newPool(h)
+	pool := newPoolOver(h, store)
 	if err := pool.Start(h); err != nil {
 		t.Fatal(err)
 	}
@@ -234,7 +249,7 @@ func TestAWorkerLoadsRunsAndAnswers(t *testing.T) {
 	if l := receive(t, h.lines, "line"); l.Logger == "stdout" && l.Text != "hello from user code" {
 		t.Errorf("got line %+v", l)
 	}
-	got, err := w.Call(t.Context(), json.RawMessage(`{"verb":"state.get"}`))
+	got, err := w.Call(t.Context(), json.RawMessage(`{"verb":"state.get"}`), nil)
 	if err != nil || string(got) != `{"verb":"state.get"}` {
 		t.Errorf("call: got %s, %v", got, err)
 	}
@@ -267,7 +282,7 @@ func TestACrashedWorkerLosesItsRunsAndIsReplaced(t *testing.T) {
 	late := newSink()
 	w.Run(job("late"), late)
 	receive(t, late.lost, "loss of a run given to a dead worker")
-	if _, err := w.Call(context.Background(), json.RawMessage(`{}`)); slipway.ErrorCode(err) != slipway.CodeUnavailable {
+	if _, err := w.Call(context.Background(), json.RawMessage(`{}`), nil); slipway.ErrorCode(err) != slipway.CodeUnavailable {
 		t.Errorf("call of a dead worker: got %v, want unavailable", err)
 	}
 }

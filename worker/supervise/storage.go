@@ -160,6 +160,10 @@ func (l *link) execute(ctx context.Context, op wire.Op, payload []byte) (map[str
 		return l.batch(ctx, op)
 	case "cache.get", "cache.set", "cache.clear":
 		return l.pool.caches[l.program.Language].apply(op, payload)
+	case "value.get":
+		return l.keptValue(ctx, op)
+	case "value.set":
+		return nil, nil, l.keepValue(ctx, op)
 	}
 	return nil, nil, slipway.Errorf(slipway.CodeInvalid, "unknown storage operation %q", op.Op)
 }
@@ -293,5 +297,5 @@ func (l *link) answerError(f wire.Frame, err error) {
 	if code != "stale" && code != "not_found" && code != "invalid" {
 		code = "internal"
 	}
-	_ = l.sendJSON(wire.Answer, f.Stream, wire.ReturnMessage{Error: &wire.Error{Error: "StorageError", Message: err.Error(), Code: code}})
+	_ = l.sendJSON(wire.Answer, f.Stream, wire.ReturnMessage{Error: &wire.Error{Error: "StorageError", Message: wire.Text(err.Error()), Code: code}})
 }

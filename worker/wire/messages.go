@@ -20,14 +20,32 @@ type LoadMessage struct {
 	Graphs             map[string]string `json:"graphs"`
 	Slots              int               `json:"slots"`
 	DeltaMaxSupersteps int               `json:"delta_max_supersteps"`
+	Parts              agent.Parts       `json:"parts"`
 }
 
 // Error is an error as workers and server tell it each other.
 type Error struct {
 	Error   string `json:"error"`
-	Message string `json:"message"`
+	Message Text   `json:"message"`
 	Trace   string `json:"trace,omitempty"`
 	Code    string `json:"code,omitempty"`
+	// Status and Headers are what the client is to be answered, with the code "http".
+	Status  int         `json:"status,omitempty"`
+	Headers [][2]string `json:"headers,omitempty"`
+}
+
+// Text is a string for people. User code may have put another value in its place (the detail of an HTTP error): it is
+// read as its JSON.
+type Text string
+
+// UnmarshalJSON takes any value.
+func (t *Text) UnmarshalJSON(b []byte) error {
+	var s string
+	if json.Unmarshal(b, &s) != nil {
+		s = string(b)
+	}
+	*t = Text(s)
+	return nil
 }
 
 // LoadedMessage is the envelope of LOADED.
@@ -36,7 +54,15 @@ type LoadedMessage struct {
 		OK    bool   `json:"ok"`
 		Error *Error `json:"error"`
 	} `json:"graphs"`
-	Warnings []string `json:"warnings"`
+	Parts    map[agent.PartName]LoadedPart `json:"parts"`
+	Warnings []string                      `json:"warnings"`
+}
+
+// LoadedPart is what LOADED says of a part.
+type LoadedPart struct {
+	OK    bool   `json:"ok"`
+	Error *Error `json:"error"`
+	agent.PartInfo
 }
 
 // RunMessage is the envelope of RUN.
@@ -173,6 +199,10 @@ type Op struct {
 	Keys       []CacheKey   `json:"keys"`
 	Entries    []CacheEntry `json:"entries"`
 	Namespaces [][]string   `json:"namespaces"`
+
+	Key   string          `json:"key"`
+	Value json.RawMessage `json:"value"`
+	TTL   *float64        `json:"ttl"` // seconds
 }
 
 // CacheKey is [[namespace path], key].
