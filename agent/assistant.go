@@ -24,6 +24,7 @@ type Assistant struct {
 // AssistantQuery selects assistants.
 type AssistantQuery struct {
 	Metadata      json.RawMessage // JSON containment; nil = any
+	Filter        *Filter         // on the metadata
 	GraphID, Name string          // Name: case-insensitive literal substring
 	SortBy        string          // a column of the reference's list; "" = created_at
 	Ascending     bool

@@ -30,6 +30,7 @@ type CronQuery struct {
 	AssistantID, ThreadID string          // "" = any
 	Enabled               *bool           // nil = any
 	Metadata              json.RawMessage // JSON containment; nil = any
+	Filter                *Filter         // on the metadata
 	SortBy                string          // a column of the reference's list; "" = created_at
 	Ascending             bool
 	Limit, Offset         int

@@ -28,6 +28,7 @@ type GetOp struct {
 	Namespace  []string `json:"namespace"`
 	Key        string   `json:"key"`
 	RefreshTTL *bool    `json:"refresh_ttl,omitempty"`
+	Filter     *Filter  `json:"-"` // an item it does not allow is CodeNotFound "Item not found"
 }
 
 // PutOp writes an item; a null or absent Value deletes it.
@@ -37,6 +38,8 @@ type PutOp struct {
 	Value     json.RawMessage `json:"value"`
 	Index     json.RawMessage `json:"index,omitempty"`
 	TTL       *float64        `json:"ttl,omitempty"` // minutes
+	// Filter must allow the item that is there and the one that is put; else the operation is CodeForbidden "Not authorized".
+	Filter *Filter `json:"-"`
 }
 
 // SearchOp lists items below a namespace prefix by updated_at descending.
@@ -47,6 +50,7 @@ type SearchOp struct {
 	Limit      int             `json:"limit"`
 	Offset     int             `json:"offset"`
 	RefreshTTL *bool           `json:"refresh_ttl,omitempty"`
+	Access     *Filter         `json:"-"` // items it does not allow are left out
 }
 
 // NamespacesOp lists namespaces; "*" in a path matches one label.
@@ -56,6 +60,7 @@ type NamespacesOp struct {
 	MaxDepth int      `json:"max_depth,omitempty"` // 0 = whole
 	Limit    int      `json:"limit"`
 	Offset   int      `json:"offset"`
+	Access   *Filter  `json:"-"` // namespaces without an item it allows are left out
 }
 
 // ItemRules are what the configuration says of items that do not say it themselves (`store.ttl`, reference 15).

@@ -91,6 +91,7 @@ type Kwargs struct {
 // RunQuery selects the runs of a thread, newest first.
 type RunQuery struct {
 	ThreadID      string
+	Filter        *Filter   // on the thread's metadata; one it hides is missing
 	Status        RunStatus // "" = any
 	Limit, Offset int
 }

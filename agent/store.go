@@ -103,6 +103,9 @@ type Store interface {
 	AppendFrames(ctx context.Context, frames []Frame) Commit
 	// Frames returns the kept frames of a run with Seq > after, in order.
 	Frames(ctx context.Context, runID string, after int64, limit int) ([]Frame, error)
+	// GoneThread returns what is left of the thread of a temporary run that has ended, its id and its metadata, as long as
+	// the run's frames are kept; CodeNotFound "Run not found" without.
+	GoneThread(ctx context.Context, runID string) (Thread, error)
 	// DropFrames removes the frames of runs that ended before the given time.
 	DropFrames(ctx context.Context, endedBefore time.Time) error
 
@@ -129,6 +132,8 @@ type Admission struct {
 	// CreateThread: make the thread if it is missing (with ThreadMetadata); else a missing one is CodeNotFound.
 	CreateThread   bool
 	ThreadMetadata json.RawMessage
+	// Filter must allow the thread if it exists already; else it is CodeNotFound.
+	Filter *Filter
 	// ThreadTTL is given to the thread if it is made here; nil = none.
 	ThreadTTL *TTL
 	// ThreadConfig is laid over the thread's stored config (never the request's configurable, reference 4.2).

@@ -74,6 +74,7 @@ type Failure struct {
 type ThreadQuery struct {
 	IDs           []string
 	Metadata      json.RawMessage // JSON containment
+	Filter        *Filter         // on the metadata
 	Values        json.RawMessage // JSON containment on the snapshot's values
 	Status        ThreadStatus    // "" = any
 	Now           time.Time       // threads expired by then are left out; zero = none are

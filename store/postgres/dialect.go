@@ -17,6 +17,14 @@ func (dialect) Matches(column string) string {
 	return "slipway_matches(slipway_json(" + column + "), slipway_json(?))"
 }
 
+func (dialect) Allows(column string) string {
+	return "slipway_allows(slipway_json(" + column + "), slipway_json(?))"
+}
+
+func (dialect) AllowsItem() string {
+	return "slipway_allows(slipway_item(slipway_json(value), slipway_json(namespace), key), slipway_json(?))"
+}
+
 func (dialect) Folded(column string) string {
 	return "strpos(lower(" + column + ` COLLATE "und-x-icu"), lower(CAST(? AS TEXT) COLLATE "und-x-icu")) > 0`
 }

@@ -63,8 +63,12 @@ func (a *Agent) admit(c Conn, in agent.Admission) (agent.Admitted, error) {
 func admissionThread(c Conn, in agent.Admission) (t thread, fresh bool, err error) {
 	t, ok, err := standing(c, in.Run.ThreadID, in.Now)
 	switch {
-	case err != nil || ok:
+	case err != nil:
 		return t, false, err
+	case ok && !in.Filter.Allows(t.Metadata):
+		return t, false, noThread(in.Run.ThreadID)
+	case ok:
+		return t, false, nil
 	case !in.CreateThread:
 		return t, false, noThread(in.Run.ThreadID)
 	}

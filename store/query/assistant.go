@@ -146,6 +146,7 @@ func (a *Agent) assistantsWhere(q agent.AssistantQuery) *where {
 	if q.Metadata != nil {
 		w.and(a.dialect.Contains("metadata"), string(q.Metadata))
 	}
+	w.allow(a.dialect.Allows("metadata"), q.Filter)
 	if q.GraphID != "" {
 		w.and("graph_id = ?", q.GraphID)
 	}

@@ -78,6 +78,7 @@ func (a *Agent) cronsWhere(q agent.CronQuery) *where {
 	if q.Metadata != nil {
 		w.and(a.dialect.Contains("metadata"), string(q.Metadata))
 	}
+	w.allow(a.dialect.Allows("metadata"), q.Filter)
 	return w
 }
 

@@ -54,6 +54,11 @@ type Dialect interface {
 	Contains(column string) string
 	// Matches is a condition: the JSON of column satisfies the store filter of the next placeholder (reference 15).
 	Matches(column string) string
+	// Allows is a condition: the JSON of column satisfies the access filter of the next placeholder (reference 12).
+	Allows(column string) string
+	// AllowsItem is a condition: the item in the columns value, namespace and key satisfies the access filter of the next
+	// placeholder (reference 7).
+	AllowsItem() string
 	// Folded is a condition: column contains the next placeholder's text, whatever the case, taken literally.
 	Folded(column string) string
 	// Unique says whether err is a violated uniqueness rule.
@@ -149,6 +154,13 @@ func (w *where) and(cond string, args ...any) {
 		w.text += " AND " + cond
 	}
 	w.args = append(w.args, args...)
+}
+
+// allow limits a list to what an access filter allows.
+func (w *where) allow(condition string, f *agent.Filter) {
+	if f != nil {
+		w.and(condition, f.String())
+	}
 }
 
 // in adds "column IN (…)", nothing for an empty list.

@@ -100,6 +100,11 @@ func (a *Agent) end(c Conn, r agent.Run, s *agent.Snapshot, now time.Time) (agen
 		if err := announce(c, r, nil); err != nil {
 			return agent.Finished{}, err
 		}
+		if r.Kwargs.Resumable {
+			if err := c.Send(insertGone, r.ID, t.ID, object(t.Metadata)); err != nil {
+				return agent.Finished{}, err
+			}
+		}
 		return agent.Finished{Run: r, Outcome: r.Status}, dropThread(c, t.ID)
 	}
 	if err := announce(c, r, t.Values); err != nil {

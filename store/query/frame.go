@@ -50,7 +50,34 @@ DELETE FROM frames WHERE run_id IN (
 // the milliseconds their ids begin with.
 func (a *Agent) DropFrames(ctx context.Context, endedBefore time.Time) error {
 	return a.engine.Write(ctx, func(c Conn) error {
-		_, err := c.Exec(dropFrames, micros(endedBefore), fmt.Sprintf("%013d", max(endedBefore.UnixMilli(), 0)))
+		if _, err := c.Exec(dropFrames, micros(endedBefore), fmt.Sprintf("%013d", max(endedBefore.UnixMilli(), 0))); err != nil {
+			return err
+		}
+		_, err := c.Exec(dropGone)
 		return err
 	})
+}
+
+const (
+	insertGone = `INSERT INTO gone_threads (run_id, thread_id, metadata) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+	selectGone = `SELECT thread_id, metadata FROM gone_threads WHERE run_id = ?`
+	dropGone   = `DELETE FROM gone_threads WHERE NOT EXISTS (SELECT 1 FROM frames AS f WHERE f.run_id = gone_threads.run_id)`
+)
+
+// GoneThread returns what is left of the thread of a temporary run that has ended.
+func (a *Agent) GoneThread(ctx context.Context, runID string) (agent.Thread, error) {
+	return read(ctx, a.engine, func(c Conn) (agent.Thread, error) {
+		t, ok, err := one(c, scanGone, selectGone, runID)
+		if err == nil && !ok {
+			err = noRun()
+		}
+		return t, err
+	})
+}
+
+func scanGone(s scanner) (t agent.Thread, err error) {
+	var metadata string
+	err = s.Scan(&t.ID, &metadata)
+	t.Metadata = json.RawMessage(metadata)
+	return t, err
 }

@@ -94,7 +94,7 @@ func (a *Agent) storeOp(c Conn, op agent.StoreOp, now time.Time, met *[]itemKey)
 	case op.Search != nil:
 		r.Items, err = a.searchItems(c, *op.Search, now, met)
 	case op.Namespaces != nil:
-		r.Namespaces, err = listNamespaces(c, *op.Namespaces, now)
+		r.Namespaces, err = a.listNamespaces(c, *op.Namespaces, now)
 	default:
 		err = slipway.Errorf(slipway.CodeInvalid, "a store operation is empty; set one of get, put, search, namespaces")
 	}
@@ -127,6 +127,9 @@ func getItem(c Conn, op agent.GetOp, now time.Time, met *[]itemKey) (*agent.Item
 	if err != nil || !ok {
 		return nil, err
 	}
+	if !op.Filter.AllowsItem(i.Namespace, i.Key, i.Value) {
+		return nil, slipway.Errorf(slipway.CodeNotFound, "Item not found")
+	}
 	if i.mortal && restarts(op.RefreshTTL) {
 		*met = append(*met, itemKey{path, op.Key})
 	}
@@ -140,6 +143,9 @@ ON CONFLICT (path, key) DO UPDATE SET value = excluded.value, updated_at = exclu
 // putItem writes or deletes an item; expired ones go with any write.
 func putItem(c Conn, op agent.PutOp, now time.Time) error {
 	if err := dropItems(c, now); err != nil {
+		return err
+	}
+	if err := mayPut(c, op, now); err != nil {
 		return err
 	}
 	path := itemPath(op.Namespace)
@@ -160,6 +166,22 @@ func putItem(c Conn, op agent.PutOp, now time.Time) error {
 	return err
 }
 
+// mayPut refuses to change an item that the filter does not allow, or into one that it does not.
+func mayPut(c Conn, op agent.PutOp, now time.Time) error {
+	if op.Filter == nil {
+		return nil
+	}
+	there, ok, err := one(c, scanItem, selectItem, itemPath(op.Namespace), op.Key, micros(now))
+	if err != nil {
+		return err
+	}
+	deleted := len(op.Value) == 0 || string(op.Value) == "null"
+	if ok && !op.Filter.AllowsItem(there.Namespace, there.Key, there.Value) || !deleted && !op.Filter.AllowsItem(op.Namespace, op.Key, op.Value) {
+		return slipway.Errorf(slipway.CodeForbidden, "Not authorized")
+	}
+	return nil
+}
+
 // below limits a list to the items under a prefix of whole labels that have not expired.
 func below(prefix []string, now time.Time) *where {
 	w := &where{}
@@ -175,6 +197,7 @@ func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time, met *[]ite
 	if f := object(op.Filter); f != "{}" {
 		w.and(a.dialect.Matches("value"), f)
 	}
+	w.allow(a.dialect.AllowsItem(), op.Access)
 	tail, args := w.page(" ORDER BY updated_at DESC, path, key", op.Limit, op.Offset)
 	found, err := all(c, scanItem, `SELECT `+itemColumns+` FROM items`+tail, args...)
 	items := make([]agent.Item, 0, len(found))
@@ -188,12 +211,13 @@ func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time, met *[]ite
 }
 
 // listNamespaces lists the distinct namespaces that match, cut to the depth asked for, in order.
-func listNamespaces(c Conn, op agent.NamespacesOp, now time.Time) ([][]string, error) {
+func (a *Agent) listNamespaces(c Conn, op agent.NamespacesOp, now time.Time) ([][]string, error) {
 	literal := op.Prefix
 	if i := slices.Index(literal, "*"); i >= 0 {
 		literal = literal[:i]
 	}
 	w := below(literal, now)
+	w.allow(a.dialect.AllowsItem(), op.Access)
 	texts, err := all(c, scalar[string], `SELECT namespace FROM items`+w.text+` GROUP BY path, namespace ORDER BY path`, w.args...)
 	if err != nil {
 		return nil, err

@@ -1,28 +1,20 @@
 package query
 
 import (
-	"bytes"
 	"encoding/json"
-	"math/big"
-	"reflect"
 	"strings"
-)
 
-// Decode reads JSON for matching; numbers keep their text.
-func decode(text string) (v any, err error) {
-	d := json.NewDecoder(bytes.NewReader([]byte(text)))
-	d.UseNumber()
-	return v, d.Decode(&v)
-}
+	"github.com/slipway-dev/slipway/agent"
+)
 
 // Contains says whether the JSON document contains want (agent-server reference 2): objects recurse, scalars compare by
 // type and value, an array must be contained as a set. What is no JSON contains nothing.
 func Contains(doc, want string) bool {
-	d, err := decode(doc)
+	d, err := agent.DecodeJSON([]byte(doc))
 	if err != nil {
 		return false
 	}
-	w, err := decode(want)
+	w, err := agent.DecodeJSON([]byte(want))
 	return err == nil && contains(d, w)
 }
 
@@ -45,7 +37,7 @@ func contains(doc, want any) bool {
 		}
 		return ok
 	}
-	return equal(doc, want)
+	return agent.EqualJSON(doc, want)
 }
 
 func anyContains(list []any, want any) bool {
@@ -57,64 +49,20 @@ func anyContains(list []any, want any) bool {
 	return false
 }
 
-// equal compares JSON values; numbers by value.
-func equal(a, b any) bool {
-	switch x := a.(type) {
-	case json.Number:
-		y, ok := b.(json.Number)
-		return ok && compare(x, y) == 0
-	case []any:
-		y, ok := b.([]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for i := range x {
-			if !equal(x[i], y[i]) {
-				return false
-			}
-		}
-		return true
-	case map[string]any:
-		y, ok := b.(map[string]any)
-		if !ok || len(x) != len(y) {
-			return false
-		}
-		for k, v := range x {
-			if w, has := y[k]; !has || !equal(v, w) {
-				return false
-			}
-		}
-		return true
-	}
-	return reflect.DeepEqual(a, b)
-}
-
-func compare(a, b json.Number) int {
-	if a == b {
-		return 0
-	}
-	x, okX := new(big.Float).SetString(a.String())
-	y, okY := new(big.Float).SetString(b.String())
-	if !okX || !okY {
-		return strings.Compare(a.String(), b.String())
-	}
-	return x.Cmp(y)
-}
-
 // Matches says whether a store item's value satisfies a filter (agent-server reference 15).
 func Matches(value, filter string) bool {
-	v, err := decode(value)
+	v, err := agent.DecodeJSON([]byte(value))
 	if err != nil {
 		return false
 	}
-	f, err := decode(filter)
+	f, err := agent.DecodeJSON([]byte(filter))
 	return err == nil && matches(v, f)
 }
 
 func matches(value, filter any) bool {
 	f, ok := filter.(map[string]any)
 	if !ok {
-		return equal(value, filter)
+		return agent.EqualJSON(value, filter)
 	}
 	object, isObject := value.(map[string]any)
 	for k, want := range f {
@@ -142,16 +90,16 @@ func negative(want any) bool {
 func operator(name string, got, want any) bool {
 	switch name {
 	case "$eq":
-		return equal(got, want)
+		return agent.EqualJSON(got, want)
 	case "$ne":
-		return !equal(got, want)
+		return !agent.EqualJSON(got, want)
 	}
 	x, okX := got.(json.Number)
 	y, okY := want.(json.Number)
 	if !okX || !okY {
 		return false
 	}
-	order := compare(x, y)
+	order := agent.CompareNumbers(x, y)
 	switch name {
 	case "$gt":
 		return order > 0
@@ -163,6 +111,13 @@ func operator(name string, got, want any) bool {
 		return order <= 0
 	}
 	return false
+}
+
+// AllowsItem says whether an item of the store, with its namespace as JSON, satisfies an access filter (agent-server
+// reference 7).
+func AllowsItem(value, namespace, key string, f *agent.Filter) bool {
+	var labels []string
+	return json.Unmarshal([]byte(namespace), &labels) == nil && f.AllowsItem(labels, key, []byte(value))
 }
 
 // Folded says whether text contains part, whatever the case.

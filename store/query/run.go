@@ -88,7 +88,11 @@ func (a *Agent) Run(ctx context.Context, threadID, runID string) (agent.Run, err
 // Runs lists the runs of a thread, newest first.
 func (a *Agent) Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error) {
 	return read(ctx, a.engine, func(c Conn) ([]agent.Run, error) {
-		if _, err := getThread(c, q.ThreadID); err != nil {
+		t, err := getThread(c, q.ThreadID)
+		if err == nil && !q.Filter.Allows(t.Metadata) {
+			err = noThread(q.ThreadID)
+		}
+		if err != nil {
 			return nil, err
 		}
 		w := &where{}

@@ -169,6 +169,7 @@ func (a *Agent) threadsWhere(q agent.ThreadQuery) *where {
 	if q.Metadata != nil {
 		w.and(a.dialect.Contains("metadata"), string(q.Metadata))
 	}
+	w.allow(a.dialect.Allows("metadata"), q.Filter)
 	if !q.Now.IsZero() {
 		w.and("(ttl_strategy <> 'delete' OR expires_at > ?)", micros(q.Now))
 	}

@@ -24,6 +24,7 @@ func RunAgent(t *testing.T, open func(t *testing.T) agent.Store) {
 		"items": items, "assistants": assistants, "assistant versions": assistantVersions, "system assistants": systemAssistants, "notices": notices, "crons": crons, "fire once": fireOnce, "thread ttl": threadTTL, "item ttl": itemTTL,
 		"temporary": temporary, "trace counts": traceCounts, "kept values": keptValues, "group isolation": isolation, "instances": instances,
 		"order of writes": orderOfWrites, "admit all": admitAll, "patch state": patchState, "temporary frames": temporaryFrames, "graph of state": graphOfState,
+		"access filters": accessFilters, "access lists": accessLists, "access runs": accessRuns, "access items": accessItems, "gone threads": goneThreads,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
