@@ -81,8 +81,10 @@ type ArtifactRecords interface {
 
 	// TakeBuildTurn records that a build of the tenant begins: ClaimBuild gives the next one to somebody else.
 	TakeBuildTurn(tenantID string, now time.Time) error
-	// Uploads returns every archive that has arrived.
+	// Uploads returns every slot, also those that nothing has come to yet.
 	Uploads() ([]Upload, error)
+	// DeleteUpload removes a slot; an unknown id is no error.
+	DeleteUpload(id string) error
 }
 
 // Depot is where an artifact goes that is to run on another machine than the one that built it.

@@ -32,8 +32,8 @@ type Shelved struct {
 
 // Shelf is the disk on which builds leave things.
 type Shelf interface {
-	// List returns all there is.
-	List(ctx context.Context) ([]Shelved, error)
+	// List returns all there is of the given kinds, of every kind if none is given.
+	List(ctx context.Context, kinds ...ShelfKind) ([]Shelved, error)
 	// Remove removes a thing unless it was used after before, and says whether it is gone. It is safe beside builds.
 	Remove(ctx context.Context, path string, before time.Time) (bool, error)
 }
@@ -46,6 +46,8 @@ type CollectionTerms struct {
 	Limit int64
 	// Since protects what was used at this time or later: a running build may need it.
 	Since time.Time
+	// Idle is since when an archive of Holdings.Idle must not have been used to go although there is room.
+	Idle time.Time
 	// All removes everything that is not needed, also while there is room.
 	All bool
 }
@@ -54,6 +56,7 @@ type CollectionTerms struct {
 type Holdings struct {
 	Needed map[string]string // path to why it must stay
 	Known  map[string]bool   // paths that records name; an unknown bundle or blob is of no use to anybody
+	Idle   map[string]string // path of an archive that no blueprint needs, to why it may go once it was idle for long
 }
 
 // Removal is one thing that is to go.
@@ -68,22 +71,23 @@ type Collection struct {
 	Kept     int64     // bytes that stay
 	Freed    int64     // bytes that go
 	Needed   int64     // of the bytes that stay, those that must
+	Held     int64     // of the needed bytes, those that records hold on to; the rest only running builds may need
 }
 
-// Collect decides what goes: whatever nobody can ask for any more; then, until the rest is within the limit, what is not
-// needed, the longest unused first. What holdings need, what a needed bundle shares with others, and what was used since
-// terms.Since stay whatever the limit is.
+// Collect decides what goes: whatever nobody can ask for any more, and archives that were idle for long; then, until the rest
+// is within the limit, what is not needed, the longest unused first. What holdings need, what a needed bundle shares with
+// others, and what was used since terms.Since stay whatever the limit is.
 func Collect(items []Shelved, held Holdings, terms CollectionTerms) Collection {
-	needed := required(items, held, terms)
-	var out Collection
+	needed := required(items, held, terms.Since)
+	out := Collection{Held: HeldBytes(items, held)}
 	var spare []Shelved
 	for _, item := range items {
-		switch {
+		switch why := held.useless(item, terms); {
 		case needed[item.Path]:
 			out.Needed += item.Size
 			out.Kept += item.Size
-		case (item.Kind == ShelfBundle || item.Kind == ShelfBlob) && !held.Known[item.Path]:
-			out.Removals = append(out.Removals, Removal{item, "nothing refers to it any more"})
+		case why != "":
+			out.Removals = append(out.Removals, Removal{item, why})
 			out.Freed += item.Size
 		default:
 			spare = append(spare, item)
@@ -107,6 +111,28 @@ func Collect(items []Shelved, held Holdings, terms CollectionTerms) Collection {
 		out.Freed += item.Size
 	}
 	return out
+}
+
+// HeldBytes adds up what the records hold on to: it cannot be removed whatever the limit is.
+func HeldBytes(items []Shelved, held Holdings) (sum int64) {
+	needed := required(items, held, time.Time{})
+	for _, item := range items {
+		if needed[item.Path] {
+			sum += item.Size
+		}
+	}
+	return sum
+}
+
+// useless says why a thing that is not needed goes although there is room; "" = it stays for now.
+func (h Holdings) useless(item Shelved, terms CollectionTerms) string {
+	switch {
+	case (item.Kind == ShelfBundle || item.Kind == ShelfBlob) && !h.Known[item.Path]:
+		return "nothing refers to it any more"
+	case item.UsedAt.Before(terms.Idle):
+		return h.Idle[item.Path]
+	}
+	return ""
 }
 
 func bundleFirst(item Shelved) int {
@@ -143,11 +169,11 @@ func lastUses(items []Shelved) func(Shelved) time.Time {
 	}
 }
 
-// required lists the paths that must stay.
-func required(items []Shelved, held Holdings, terms CollectionTerms) map[string]bool {
+// required lists the paths that must stay; since is from when on a use may be that of a running build, zero = there is none.
+func required(items []Shelved, held Holdings, since time.Time) map[string]bool {
 	needed, everything := map[string]bool{}, false
 	for _, item := range items {
-		if held.Needed[item.Path] == "" && item.UsedAt.Before(terms.Since) {
+		if held.Needed[item.Path] == "" && (since.IsZero() || item.UsedAt.Before(since)) {
 			continue
 		}
 		needed[item.Path] = true

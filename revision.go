@@ -95,4 +95,9 @@ type Upload struct {
 	UploadedAt   time.Time // zero = nothing arrived yet
 	Size         int64     // bytes
 	Digest       string    // "sha256:…" of the stored archive, its key in the blob store
+	// CollectedAt is when the archive was given up, as no revision needed it; zero = it is stored.
+	CollectedAt time.Time `json:",omitzero"`
 }
+
+// Stored says whether an archive has arrived and is there still.
+func (u Upload) Stored() bool { return u.Digest != "" && u.CollectedAt.IsZero() }

@@ -54,6 +54,9 @@ func (s *Service) claim(ctx context.Context, tenantID, owner string) (slipway.Bu
 		_, changed := s.changed.state()
 		job, err := s.tryClaim(ctx, tenantID, owner)
 		if err == nil && job.RevisionID != "" {
+			job, err = s.admit(ctx, job)
+		}
+		if err == nil && job.RevisionID != "" {
 			job, err = s.lend(ctx, job)
 		}
 		if err == nil && job.RevisionID == "" {
@@ -146,6 +149,13 @@ func (s *Service) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, erro
 		IntegrationID: text(cfg.IntegrationID), InstallCommand: text(cfg.InstallCommand), BuildCommand: text(cfg.BuildCommand), Redact: slipway.Redactions(secrets),
 	}
 	if r.Source == slipway.SourceInternalSource {
+		why, err := archiveGone(tx, r)
+		if err != nil {
+			return job, err
+		}
+		if why != "" {
+			return job, slipway.Errorf(slipway.CodeInvalid, "revision %s cannot be built: %s", r.ID, why)
+		}
 		upload, err := tx.UploadByPath(r.DeploymentID, text(rev.SourceTarballPath))
 		if err != nil {
 			return job, err
@@ -153,6 +163,21 @@ func (s *Service) job(tx slipway.Tx, r slipway.Revision) (slipway.BuildJob, erro
 		job.TarballDigest = upload.Digest
 	}
 	return job, nil
+}
+
+// admit lets a build begin if there is room for what comes of it; its archive counts as used. A job without room has failed,
+// which is answered by the empty job.
+func (s *Service) admit(ctx context.Context, job slipway.BuildJob) (slipway.BuildJob, error) {
+	if job.TarballDigest != "" {
+		if err := s.blob.Touch(ctx, job.TarballDigest); err != nil && slipway.ErrorCode(err) != slipway.CodeNotFound { // the build tells what is missing
+			return job, err
+		}
+	}
+	err := s.room(ctx)
+	if slipway.ErrorCode(err) == slipway.CodeTooLarge {
+		return slipway.BuildJob{}, s.Fail(ctx, job, err.Error())
+	}
+	return job, err
 }
 
 // credentialLimit bounds how long a builder waits for a repository's credentials; it is well below a lease.

@@ -2,8 +2,7 @@ package control
 
 import (
 	"context"
-	"slices"
-	"strings"
+	"fmt"
 	"sync"
 	"time"
 
@@ -64,7 +63,8 @@ func (s *Service) KeepTidy(ctx context.Context) error {
 func (s *Service) Collect(ctx context.Context, in CollectionRequest) (slipway.Collection, error) {
 	s.collect.Lock()
 	defer s.collect.Unlock()
-	terms := slipway.CollectionTerms{Keep: s.cfg.KeepRevisions, Limit: s.cfg.DiskLimit, Since: s.clock(), All: in.All}
+	now := s.clock()
+	terms := slipway.CollectionTerms{Keep: s.cfg.KeepRevisions, Limit: s.cfg.DiskLimit, Since: now, Idle: now.Add(-s.cfg.UploadRetention), All: in.All}
 	if s.busy != nil { // before the records are read: what a build finished meanwhile left is then protected by this or named there
 		if at := s.busy(); !at.IsZero() && at.Before(terms.Since) {
 			terms.Since = at
@@ -74,11 +74,8 @@ func (s *Service) Collect(ctx context.Context, in CollectionRequest) (slipway.Co
 	if err != nil {
 		return slipway.Collection{}, err
 	}
-	var held slipway.Holdings
-	if err := s.store.View(ctx, func(tx slipway.Tx) (err error) {
-		held, err = s.holdings(tx, terms.Keep)
-		return err
-	}); err != nil {
+	held, err := s.viewHoldings(ctx)
+	if err != nil {
 		return slipway.Collection{}, err
 	}
 	plan := slipway.Collect(items, held, terms)
@@ -88,10 +85,10 @@ func (s *Service) Collect(ctx context.Context, in CollectionRequest) (slipway.Co
 	return s.remove(ctx, plan, terms)
 }
 
-// shelved lists the disk and the blobs. Blobs that are young count as in use.
-func (s *Service) shelved(ctx context.Context, since time.Time) (items []slipway.Shelved, err error) {
+// shelved lists what is of the kinds on the disk, and the blobs. Blobs that are young count as in use.
+func (s *Service) shelved(ctx context.Context, since time.Time, kinds ...slipway.ShelfKind) (items []slipway.Shelved, err error) {
 	if s.shelf != nil {
-		if items, err = s.shelf.List(ctx); err != nil {
+		if items, err = s.shelf.List(ctx, kinds...); err != nil {
 			return nil, err
 		}
 	}
@@ -108,182 +105,27 @@ func (s *Service) shelved(ctx context.Context, since time.Time) (items []slipway
 
 func blobPlace(digest string) string { return "blobs/" + digest }
 
-// holdings says what the records hold on to: the source and the artifact of each revision that runs, will run, or is among
-// the newest of its deployment.
-func (s *Service) holdings(tx slipway.Tx, keep int) (slipway.Holdings, error) {
-	h := claims{held: slipway.Holdings{Needed: map[string]string{}, Known: map[string]bool{}}, artifacts: map[string]slipway.Artifact{}, uploads: map[string]string{}}
-	artifacts, err := tx.Artifacts()
-	if err != nil {
-		return h.held, err
-	}
-	for _, a := range artifacts {
-		h.artifacts[a.Digest] = a
-	}
-	uploads, err := tx.Uploads()
-	if err != nil {
-		return h.held, err
-	}
-	for _, u := range uploads {
-		h.uploads[u.DeploymentID+" "+u.ObjectPath] = u.Digest
-		h.held.Known[blobPlace(u.Digest)] = true
-	}
-	deployments, err := tx.Deployments(slipway.DeploymentQuery{Statuses: []string{
-		string(slipway.DeploymentAwaitingDatabase), string(slipway.DeploymentReady), string(slipway.DeploymentUnused), string(slipway.DeploymentAwaitingDelete), string(slipway.DeploymentUnknown),
-	}})
-	if err != nil {
-		return h.held, err
-	}
-	active := map[string]bool{}
-	for _, d := range deployments {
-		active[d.ActiveRevisionID] = d.ActiveRevisionID != ""
-	}
-	revisions, err := tx.Revisions(slipway.RevisionQuery{})
-	if err != nil {
-		return h.held, err
-	}
-	slices.SortStableFunc(revisions, func(a, b slipway.Revision) int { return int(b.Number - a.Number) })
-	newest := map[string]int{}
-	for _, r := range revisions {
-		why := ""
-		switch {
-		case active[r.ID]:
-			why = "a revision that runs needs it"
-		case !r.Status.Terminal():
-			why = "a revision on its way needs it"
-		case newest[r.DeploymentID] < keep && r.ArtifactDigest != "":
-			why = "a revision that can be redeployed needs it"
-		}
-		if r.ArtifactDigest != "" {
-			newest[r.DeploymentID]++
-		}
-		h.hold(r, why)
-	}
-	return h.held, nil
-}
-
-type claims struct {
-	held      slipway.Holdings
-	artifacts map[string]slipway.Artifact
-	uploads   map[string]string // digest by deployment and path
-}
-
-// hold records what a revision names; why is "" for one that may go.
-func (h claims) hold(r slipway.Revision, why string) {
-	var places []string
-	if r.ArtifactDigest != "" && r.Source.Built() {
-		places = append(places, slipway.BundlePath("bundles", r.ArtifactDigest))
-		for _, p := range h.artifacts[r.ArtifactDigest].Parts {
-			places = append(places, blobPlace(p.Blob), p.Path)
-		}
-	}
-	if digest := h.uploads[r.DeploymentID+" "+text(r.SourceRevisionConfig.SourceTarballPath)]; digest != "" {
-		places = append(places, blobPlace(digest))
-	}
-	for _, place := range places {
-		h.held.Known[place] = true
-		if why != "" && h.held.Needed[place] == "" {
-			h.held.Needed[place] = why
-		}
-	}
-}
-
-// remove carries a collection out: first the records say which artifacts are given up, then everything goes.
-func (s *Service) remove(ctx context.Context, plan slipway.Collection, terms slipway.CollectionTerms) (slipway.Collection, error) {
-	done := slipway.Collection{Kept: plan.Kept + plan.Freed, Needed: plan.Needed}
-	if len(plan.Removals) == 0 {
-		return done, nil
-	}
-	free, err := s.giveUp(ctx, plan.Removals, terms.Keep)
-	if err != nil {
-		return done, err
-	}
-	before := terms.Since.Add(-time.Nanosecond)
-	for _, item := range free {
-		gone := false
-		if item.Kind == slipway.ShelfBlob {
-			gone, err = s.blob.Expire(ctx, strings.TrimPrefix(item.Path, "blobs/"), before)
-		} else {
-			gone, err = s.shelf.Remove(ctx, item.Path, before)
-		}
-		if err != nil {
-			return done, err
-		}
-		if gone {
-			done.Removals = append(done.Removals, item)
-			done.Freed, done.Kept = done.Freed+item.Size, done.Kept-item.Size
-		}
-	}
-	return done, s.forgetArtifacts(ctx)
-}
-
-// giveUp records which artifacts cannot be had any more once the things are gone, and returns those that nobody needs after
-// all: a revision may have come to need one since the look at the records.
-func (s *Service) giveUp(ctx context.Context, items []slipway.Removal, keep int) (free []slipway.Removal, err error) {
-	err = s.store.Update(ctx, func(tx slipway.Tx) error {
-		free = nil
-		held, err := s.holdings(tx, keep)
-		if err != nil {
-			return err
-		}
-		made := map[string][]string{} // artifacts by the place of an archive of theirs
-		all, err := tx.Artifacts()
-		if err != nil {
-			return err
-		}
-		known := map[string]slipway.Artifact{}
-		for _, a := range all {
-			known[a.Digest] = a
-			for _, p := range a.Parts {
-				made[blobPlace(p.Blob)] = append(made[blobPlace(p.Blob)], a.Digest)
-			}
-		}
-		for _, item := range items {
-			if held.Needed[item.Path] != "" {
-				continue
-			}
-			free = append(free, item)
-			lost := made[item.Path]
-			if digest := "sha256:" + strings.TrimPrefix(item.Path, "bundles/"); item.Kind == slipway.ShelfBundle && held.Known[item.Path] && known[digest].Parts == nil {
-				lost = append(lost, digest)
-			}
-			for _, digest := range lost {
-				a := known[digest]
-				a.Digest, a.Parts, a.CollectedAt = digest, nil, s.clock()
-				if err := tx.PutArtifact(a); err != nil {
-					return err
-				}
-			}
-		}
+// room refuses a build when what the records hold on to leaves none within the limit: nothing that could go would help.
+func (s *Service) room(ctx context.Context) error {
+	if s.cfg.DiskLimit == 0 {
 		return nil
-	})
-	return free, err
+	}
+	items, err := s.shelved(ctx, s.clock(), slipway.ShelfBundle, slipway.ShelfLayer, slipway.ShelfTool)
+	if err != nil {
+		return err
+	}
+	held, err := s.viewHoldings(ctx)
+	if err != nil {
+		return err
+	}
+	if needed := slipway.HeldBytes(items, held); needed > s.cfg.DiskLimit {
+		return slipway.Errorf(slipway.CodeTooLarge, "no disk is left to build: what running and redeployable revisions need takes %s, and --disk-limit is %s; "+
+			"delete deployments, or ask the operator to raise --disk-limit or lower --keep-revisions, and deploy again", gibibytes(needed), gibibytes(s.cfg.DiskLimit))
+	}
+	return nil
 }
 
-// forgetArtifacts removes the records of artifacts that no revision names.
-func (s *Service) forgetArtifacts(ctx context.Context) error {
-	return s.store.Update(ctx, func(tx slipway.Tx) error {
-		all, err := tx.Artifacts()
-		if err != nil || len(all) == 0 {
-			return err
-		}
-		revisions, err := tx.Revisions(slipway.RevisionQuery{})
-		if err != nil {
-			return err
-		}
-		named := map[string]bool{}
-		for _, r := range revisions {
-			named[r.ArtifactDigest] = true
-		}
-		for _, a := range all {
-			if !named[a.Digest] {
-				if err := tx.DeleteArtifact(a.Digest); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
-	})
-}
+func gibibytes(bytes int64) string { return fmt.Sprintf("%.2f GiB", float64(bytes)/(1<<30)) }
 
 // FetchArtifact calls fn for each part of an artifact that is not on the machine where it is to run; the bundle comes last.
 // CodeNotFound: the artifact is nowhere.

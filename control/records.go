@@ -96,14 +96,7 @@ func (s *Service) unmakeable(tx slipway.Tx, r slipway.Revision) (string, error) 
 			return "", err
 		}
 	}
-	if r.Source != slipway.SourceInternalSource || r.ArtifactDigest != "" {
-		return "", nil
-	}
-	_, err := tx.UploadByPath(r.DeploymentID, text(r.SourceRevisionConfig.SourceTarballPath))
-	if slipway.ErrorCode(err) == slipway.CodeNotFound {
-		return "its uploaded archive is not stored any more; upload it again and PATCH source_tarball_path", nil
-	}
-	return "", err
+	return archiveGone(tx, r)
 }
 
 // move takes a revision one step further; the event of it is kept forever.

@@ -102,7 +102,7 @@ func (s *Service) Redeploy(ctx context.Context, who slipway.Principal, deploymen
 }
 
 // replayable returns the revision as it can be repeated: one whose artifact was given up to make room is built again, from
-// the same commit or archive.
+// the same commit or archive. CodeBadRequest: the archive is gone too.
 func (s *Service) replayable(tx slipway.Tx, old slipway.Revision) (slipway.Revision, error) {
 	if old.ArtifactDigest == "" || !old.Source.Built() {
 		return old, nil
@@ -115,7 +115,11 @@ func (s *Service) replayable(tx slipway.Tx, old slipway.Revision) (slipway.Revis
 		return old, err
 	}
 	old.ArtifactDigest, old.BuildSecretSetID = "", ""
-	return old, nil
+	why, err := archiveGone(tx, old)
+	if why != "" {
+		return old, slipway.Errorf(slipway.CodeBadRequest, "revision %s cannot be redeployed: what was built of it was given up to make room, and %s", old.ID, why)
+	}
+	return old, err
 }
 
 // Interrupt stops a revision's build or rollout; what serves goes on serving. CodeBadRequest if it has ended already.

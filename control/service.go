@@ -56,6 +56,9 @@ type Config struct {
 	KeepRevisions int
 	// DiskLimit bounds what builds leave on this machine, in bytes; 0 = no bound.
 	DiskLimit int64
+	// UploadRetention is how long an uploaded archive stays that no revision needs, from its upload or its last build on;
+	// 0 = 168 h.
+	UploadRetention time.Duration
 	// ListenerPatience is how long a listener may be silent before it counts as offline; 0 = 60 s.
 	ListenerPatience time.Duration
 	// Deliveries says how long webhooks are tried; zero = slipway.DefaultDeliveryPolicy.
@@ -71,12 +74,14 @@ type Deps struct {
 	// Packages lists the installed packages of an artifact; nil, or an answer of nil = they are not known.
 	Packages func(digest string) map[string]string
 	// Busy tells since when the oldest running build of this machine runs; zero = none runs. nil = none ever does.
-	Busy   func() time.Time
-	Hosts  slipway.GitHosts // nil = no integrations
-	Clock  slipway.Clock
-	IDs    slipway.IDs
-	Random io.Reader // cryptographic randomness, for API keys
-	Log    *slog.Logger
+	Busy func() time.Time
+	// Running lists the ids of the revisions that have processes on this machine; nil = none ever has.
+	Running func() ([]string, error)
+	Hosts   slipway.GitHosts // nil = no integrations
+	Clock   slipway.Clock
+	IDs     slipway.IDs
+	Random  io.Reader // cryptographic randomness, for API keys
+	Log     *slog.Logger
 	// Webhooks sends deliveries; nil = they wait.
 	Webhooks slipway.WebhookSender
 	// Images resolves the images of internal_container; nil = names are taken as they are.
@@ -113,6 +118,7 @@ type Service struct {
 	hosts    openHosts
 	shelf    slipway.Shelf
 	busy     func() time.Time
+	running  func() ([]string, error)
 	packages func(string) map[string]string
 	collect  collecting
 }
@@ -143,6 +149,9 @@ func New(cfg Config, deps Deps) *Service {
 	if cfg.KeepRevisions == 0 {
 		cfg.KeepRevisions = 5
 	}
+	if cfg.UploadRetention == 0 {
+		cfg.UploadRetention = 168 * time.Hour
+	}
 	if cfg.BuildLease == 0 {
 		cfg.BuildLease = 30 * time.Second
 	}
@@ -157,6 +166,6 @@ func New(cfg Config, deps Deps) *Service {
 		clock: deps.Clock, ids: deps.IDs, random: deps.Random, log: deps.Log, images: deps.Images, changed: newBroadcast(deps.IDs()),
 		topics: newTopics(deps.IDs()), beats: newBeats(deps.Clock()), outbox: newOutbox(), sender: deps.Webhooks,
 		tokens: deps.Verifier, access: newAccess(deps.Store, deps.Clock), refused: newRefusals(),
-		hosts: openHosts{hosts: deps.Hosts}, shelf: deps.Shelf, busy: deps.Busy, packages: deps.Packages,
+		hosts: openHosts{hosts: deps.Hosts}, shelf: deps.Shelf, busy: deps.Busy, running: deps.Running, packages: deps.Packages,
 	}
 }

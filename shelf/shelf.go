@@ -2,8 +2,9 @@
 // installers. It lists and removes them, and turns them into archives and back, for machines that run what others built.
 //
 // Whoever uses something sets its modification time first and makes it anew where that fails; whoever removes something takes
-// its name away before looking at the time again, and gives the name back if it changed. So neither waits for the other, and
-// a crash at any moment loses nothing that is needed: what has lost its name gets it back when the shelf is opened.
+// its name away before looking at the time again, and gives the name back if it changed. So neither waits for the other. Before
+// the first byte of a thing goes, it gets the name of one that is doomed. A crash at any moment loses nothing that is needed:
+// when the shelf is opened, what has only lost its name gets it back, and what is doomed goes.
 package shelf
 
 import (
@@ -14,6 +15,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -22,14 +24,29 @@ import (
 	"github.com/slipway-dev/slipway"
 )
 
-// taken begins the names of what is about to be removed.
-const taken = ".gone-"
+const (
+	taken  = ".gone-" // begins the names of what may be removed; it is whole
+	doomed = ".dead-" // begins the names of what is being removed; it may be half gone
+	making = ".tmp-"  // begins the names of what is being made
+)
+
+// The steps of a removal, in order.
+const (
+	StepTaken    = "taken"    // the thing has lost its name; it is whole, and gets it back if it was used meanwhile
+	StepDoomed   = "doomed"   // it is given up
+	StepRemoving = "removing" // some of it is gone
+)
 
 // rooms are the directories of things on the shelf.
-func rooms() []string { return []string{"bundles", "layers", "tools", "cache"} }
+func rooms() []slipway.ShelfKind {
+	return []slipway.ShelfKind{slipway.ShelfBundle, slipway.ShelfLayer, slipway.ShelfTool, slipway.ShelfCache}
+}
 
 // Shelf is the shelf of one data directory. It is safe for concurrent use, also with other processes.
 type Shelf struct {
+	// Step, if set before the first use, is called at each step of a removal. Tests of recovery end the process there.
+	Step func(step string)
+
 	root string
 
 	mu    sync.Mutex
@@ -39,7 +56,8 @@ type Shelf struct {
 
 var _ slipway.Shelf = (*Shelf)(nil)
 
-// Open opens the shelf of the data directory root and finishes what a crash interrupted.
+// Open opens the shelf of the data directory root and finishes what a crash interrupted. Nobody may build or fetch artifacts
+// there meanwhile.
 func Open(root string) (*Shelf, error) {
 	root, err := filepath.Abs(root)
 	if err != nil {
@@ -47,22 +65,34 @@ func Open(root string) (*Shelf, error) {
 	}
 	s := &Shelf{root: root, sizes: map[string]int64{}, packs: map[string]pack{}}
 	for _, room := range rooms() {
-		left, _ := filepath.Glob(filepath.Join(root, room, taken+"*"))
-		for _, from := range left {
-			to := filepath.Join(root, room, strings.TrimPrefix(filepath.Base(from), taken))
-			if os.Rename(from, to) != nil { // it was made anew meanwhile, or was being removed
-				_ = os.RemoveAll(from)
-			}
-		}
+		recoverRoom(filepath.Join(root, string(room)))
 	}
 	return s, nil
 }
 
-// List returns everything on the shelf.
-func (s *Shelf) List(ctx context.Context) ([]slipway.Shelved, error) {
+// recoverRoom gives names back and removes what is doomed or half made. What cannot be removed now stays for the next time:
+// it has no name that anybody looks for.
+func recoverRoom(room string) {
+	for _, mark := range []string{taken, doomed, making} {
+		left, _ := filepath.Glob(filepath.Join(room, mark+"*"))
+		for _, from := range left {
+			to := filepath.Join(room, strings.TrimPrefix(filepath.Base(from), mark))
+			if mark != taken || os.Rename(from, to) != nil { // or it was made anew meanwhile
+				_ = removeAll(from)
+			}
+		}
+	}
+}
+
+// List returns everything on the shelf of the given kinds, of all if none is given. What has a name that nothing of ours has
+// is not on it.
+func (s *Shelf) List(ctx context.Context, kinds ...slipway.ShelfKind) ([]slipway.Shelved, error) {
 	var all []slipway.Shelved
 	for _, room := range rooms() {
-		entries, err := os.ReadDir(filepath.Join(s.root, room))
+		if len(kinds) > 0 && !slices.Contains(kinds, room) {
+			continue
+		}
+		entries, err := os.ReadDir(filepath.Join(s.root, string(room)))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -70,7 +100,7 @@ func (s *Shelf) List(ctx context.Context) ([]slipway.Shelved, error) {
 			return nil, fmt.Errorf("list shelf: %w", err)
 		}
 		for _, e := range entries {
-			if strings.HasPrefix(e.Name(), ".") || !e.IsDir() {
+			if !e.IsDir() || !ours(path.Join(string(room), e.Name())) {
 				continue
 			}
 			item, err := s.item(ctx, room, e)
@@ -86,21 +116,30 @@ func (s *Shelf) List(ctx context.Context) ([]slipway.Shelved, error) {
 	return all, nil
 }
 
-func (s *Shelf) item(ctx context.Context, room string, e fs.DirEntry) (slipway.Shelved, error) {
-	item := slipway.Shelved{Path: path.Join(room, e.Name()), Kind: slipway.ShelfKind(room)}
+// ours says whether something at a path of the shelf may be what a build left.
+func ours(at string) bool {
+	switch room, name, _ := strings.Cut(at, "/"); slipway.ShelfKind(room) {
+	case slipway.ShelfCache:
+		return name != "" && !strings.HasPrefix(name, ".") && path.Base(at) == name
+	case slipway.ShelfLayer:
+		return slipway.ValidPart(at) && (strings.HasPrefix(name, "node-") || strings.HasPrefix(name, "python-"))
+	default:
+		return slipway.ValidPart(at)
+	}
+}
+
+func (s *Shelf) item(ctx context.Context, room slipway.ShelfKind, e fs.DirEntry) (slipway.Shelved, error) {
+	item := slipway.Shelved{Path: path.Join(string(room), e.Name()), Kind: room}
 	info, err := e.Info()
 	if err != nil {
 		return item, err
 	}
 	item.UsedAt = info.ModTime()
-	if item.Size, err = s.size(ctx, item); err != nil || room != "bundles" {
+	if item.Size, err = s.size(ctx, item); err != nil || room != slipway.ShelfBundle {
 		return item, err
 	}
 	bundle, err := readBundle(filepath.Join(s.root, item.Path))
-	if err != nil {
-		return item, nil // not one of ours, or broken: nobody can run it
-	}
-	item.Needs, item.NeedsUnknown = bundle.Shared, bundle.Shared == nil
+	item.Needs, item.NeedsUnknown = bundle.Shared, err != nil || bundle.Shared == nil
 	return item, nil
 }
 
@@ -121,11 +160,12 @@ func (s *Shelf) size(ctx context.Context, item slipway.Shelved) (int64, error) {
 	return size, err
 }
 
-// Size adds up the disk that everything below dir takes; a file with several names counts for its share.
+// Size adds up the disk that everything below dir takes; a file with several names counts for its share, and what may not be
+// looked into for nothing.
 func Size(ctx context.Context, dir string) (int64, error) {
 	var sum int64
 	err := filepath.WalkDir(dir, func(_ string, e fs.DirEntry, err error) error {
-		if errors.Is(err, fs.ErrNotExist) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
 			return nil
 		}
 		if err != nil {
@@ -153,13 +193,16 @@ func (s *Shelf) Has(at string) bool {
 
 // Remove removes a thing unless it was used after before, and says whether it is gone.
 func (s *Shelf) Remove(_ context.Context, at string, before time.Time) (bool, error) {
-	if !filepath.IsLocal(at) || path.Dir(path.Dir(at)) != "." {
+	if !ours(at) {
 		return false, fmt.Errorf("remove %q: it is nothing on the shelf", at)
 	}
 	name := filepath.Join(s.root, at)
-	away := filepath.Join(filepath.Dir(name), taken+filepath.Base(name))
-	if err := os.RemoveAll(away); err != nil {
+	away, dead := beside(name, taken), beside(name, doomed)
+	if err := errors.Join(removeAll(away), removeAll(dead)); err != nil { // of an earlier one that went wrong
 		return false, fmt.Errorf("remove %s: %w", at, err)
+	}
+	if info, err := os.Stat(name); err == nil && info.ModTime().After(before) {
+		return false, nil // mostly; whoever uses it from here on is seen below
 	}
 	err := os.Rename(name, away)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -168,6 +211,7 @@ func (s *Shelf) Remove(_ context.Context, at string, before time.Time) (bool, er
 	if err != nil {
 		return false, fmt.Errorf("remove %s: %w", at, err)
 	}
+	s.step(StepTaken)
 	info, err := os.Stat(away)
 	if err == nil && info.ModTime().After(before) && os.Rename(away, name) == nil {
 		return false, nil
@@ -176,10 +220,37 @@ func (s *Shelf) Remove(_ context.Context, at string, before time.Time) (bool, er
 	delete(s.sizes, at)
 	delete(s.packs, at)
 	s.mu.Unlock()
-	if err := removeAll(away); err != nil {
+	// What is doomed is so after a power loss too, before any of it goes.
+	if err := errors.Join(os.Rename(away, dead), syncFile(filepath.Dir(name))); err != nil {
+		return false, fmt.Errorf("remove %s: %w", at, err)
+	}
+	s.step(StepDoomed)
+	if err := s.raze(dead); err != nil {
 		return false, fmt.Errorf("remove %s: %w", at, err)
 	}
 	return true, nil
+}
+
+func beside(name, mark string) string {
+	return filepath.Join(filepath.Dir(name), mark+filepath.Base(name))
+}
+
+func (s *Shelf) step(step string) {
+	if s.Step != nil {
+		s.Step(step)
+	}
+}
+
+// raze is removeAll, a part after the other.
+func (s *Shelf) raze(dir string) error {
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if err := removeAll(filepath.Join(dir, e.Name())); err != nil {
+			return err
+		}
+		s.step(StepRemoving)
+	}
+	return removeAll(dir)
 }
 
 // removeAll removes also what was made read-only, as package managers do with their stores.

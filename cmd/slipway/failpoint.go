@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/builder"
@@ -33,6 +34,7 @@ func failpoints() []string {
 		"deploy.starting", "deploy.started", "deploy.switching", "deploy.switched", "deploy.reporting", "deploy.reported",
 		"deploy.draining", "deploy.drained",
 		"delete.receiving", "delete.recorded", "delete.removed", "delete.destroyed",
+		"collect.marked", "collect.taken", "collect.doomed", "collect.removing", "collect.removed",
 	}
 }
 
@@ -258,4 +260,31 @@ func (d faultyFeed) Report(ctx context.Context, r slipway.Report) error {
 		d.f.at("deploy.reported")
 	}
 	return err
+}
+
+// shelf wraps what collections remove things from; removal is told the steps in between.
+func (f failpoint) shelf(next slipway.Shelf) slipway.Shelf {
+	if f == "" {
+		return next
+	}
+	return faultyShelf{next, f}
+}
+
+type faultyShelf struct {
+	slipway.Shelf
+	f failpoint
+}
+
+func (s faultyShelf) Remove(ctx context.Context, path string, before time.Time) (bool, error) {
+	s.f.at("collect.marked")
+	gone, err := s.Shelf.Remove(ctx, path, before)
+	s.f.at("collect.removed")
+	return gone, err
+}
+
+func (f failpoint) removal() func(step string) {
+	if f == "" {
+		return nil
+	}
+	return func(step string) { f.at("collect." + step) }
 }

@@ -106,6 +106,7 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 	if p.shelf, err = shelf.Open(where.dir); err != nil {
 		return err
 	}
+	p.shelf.Step = s.failAt.removal()
 	tokens, err := s.oidc.verifier(p.log)
 	if err != nil {
 		return err
@@ -114,11 +115,12 @@ func (p *platform) openControl(where installation, s upSettings, key *seal.Key, 
 		BaseURL: s.base(p.url), Sources: sources, ListenerPatience: s.remote.patience, Templates: templates.All(), LiftResourceCaps: s.liftCaps,
 		UploadKey: key.Derive("upload urls"), PushKey: key.Derive("push tokens"),
 		PlainHosts: s.allowHTTPGit, Deletion: s.keep.deletion, LogRetention: s.keep.logRetention, LogLimit: int64(s.keep.logMegabytes) << 20,
-		KeepRevisions: s.keep.revisions, DiskLimit: int64(s.build.diskGigabytes) << 30,
+		KeepRevisions: s.keep.revisions, DiskLimit: int64(s.build.diskGigabytes) << 30, UploadRetention: s.keep.uploadRetention,
 	}), control.Deps{
 		Store: p.store, Blob: blobs, Sealer: key, Clock: now, IDs: newID, Random: rand.Reader, Log: p.log, Images: p.resolver(s),
 		Hosts: githost.New(now), Webhooks: s.remote.sender(), Verifier: tokens,
-		Shelf: p.shelf, Packages: p.shelf.Packages, Busy: p.busy,
+		Shelf: s.failAt.shelf(p.shelf), Packages: p.shelf.Packages, Busy: p.busy,
+		Running: func() ([]string, error) { return p.runtime.Revisions() },
 	})
 	return nil
 }

@@ -11,10 +11,11 @@ import (
 
 // keepSettings say how long `slipway up` keeps what nobody needs at once.
 type keepSettings struct {
-	deletion     slipway.DeletionTerms
-	logRetention time.Duration
-	logMegabytes int
-	revisions    int
+	deletion        slipway.DeletionTerms
+	logRetention    time.Duration
+	uploadRetention time.Duration
+	logMegabytes    int
+	revisions       int
 }
 
 // longest bounds the periods: ten years.
@@ -26,6 +27,7 @@ func (k *keepSettings) flags(cmd *cobra.Command) {
 	flags.DurationVar(&k.deletion.Retention, "delete-retention", 168*time.Hour, "how long a deleted deployment can be restored; its name is reserved until then (0 to 87840h)")
 	flags.DurationVar(&k.logRetention, "log-retention", 168*time.Hour, "how long the log lines of running deployments are kept (1m to 87840h)")
 	flags.IntVar(&k.revisions, "keep-revisions", 5, "revisions of each deployment, the newest, that stay redeployable whatever happens to their source (1 to 1000)")
+	flags.DurationVar(&k.uploadRetention, "upload-retention", 168*time.Hour, "how long an uploaded archive stays that no revision needs, from its upload or its last build on (1m to 87840h)")
 	flags.IntVar(&k.logMegabytes, "log-limit", 64, "log lines kept of one deployment, in MiB; the oldest go first (1 to 65536)")
 }
 
@@ -38,6 +40,7 @@ func (k *keepSettings) check() error {
 		{"--delete-grace", k.deletion.Grace, 0},
 		{"--delete-retention", k.deletion.Retention, 0},
 		{"--log-retention", k.logRetention, time.Minute},
+		{"--upload-retention", k.uploadRetention, time.Minute},
 	} {
 		if f.given < f.min || f.given > longest {
 			return fmt.Errorf("%s is %s; give a time from %s to %s, such as 24h", f.flag, f.given, f.min, longest)

@@ -52,12 +52,10 @@ func (t *tx) DeleteArtifact(digest string) error {
 }
 
 func (t *tx) Uploads() ([]slipway.Upload, error) {
-	var out []slipway.Upload
-	for _, u := range t.uploads {
-		if u.Digest != "" {
-			out = append(out, u)
-		}
-	}
-	slices.SortFunc(out, func(a, b slipway.Upload) int { return cmp.Compare(a.ID, b.ID) })
-	return out, nil
+	return slices.SortedFunc(maps.Values(t.uploads), func(a, b slipway.Upload) int { return cmp.Compare(a.ID, b.ID) }), nil
+}
+
+func (t *tx) DeleteUpload(id string) error {
+	delete(t.uploads, id)
+	return nil
 }

@@ -297,6 +297,21 @@ func (r *Runtime) all() []*workload {
 	return out
 }
 
+// Revisions lists the revisions that have, or may have, processes on this machine; also before Recover.
+func (r *Runtime) Revisions() ([]string, error) {
+	entries, err := os.ReadDir(filepath.Join(r.cfg.Root, "run"))
+	if err != nil {
+		return nil, fmt.Errorf("list workloads: %w", err)
+	}
+	var ids []string
+	for _, e := range entries {
+		if idPattern.MatchString(e.Name()) {
+			ids = append(ids, e.Name())
+		}
+	}
+	return ids, nil
+}
+
 func (r *Runtime) runDir(revisionID string) string {
 	return filepath.Join(r.cfg.Root, "run", revisionID)
 }

@@ -34,14 +34,13 @@ func (t *tx) TakeBuildTurn(tenantID string, now time.Time) error {
 	return err
 }
 
-// Uploads lists the archives that have arrived.
+// Uploads lists the slots.
 func (t *tx) Uploads() ([]slipway.Upload, error) {
-	found, err := all(t.c, doc[slipway.Upload], `SELECT doc FROM uploads ORDER BY id`)
-	arrived := found[:0]
-	for _, u := range found {
-		if u.Digest != "" {
-			arrived = append(arrived, u)
-		}
-	}
-	return arrived, err
+	return all(t.c, doc[slipway.Upload], `SELECT doc FROM uploads ORDER BY id`)
+}
+
+// DeleteUpload removes a slot.
+func (t *tx) DeleteUpload(id string) error {
+	_, err := t.c.Exec(`DELETE FROM uploads WHERE id = ?`, id)
+	return err
 }

@@ -79,7 +79,14 @@ func artifacts(t *testing.T, s slipway.Store) {
 		must(t, tx.PutUpload(slipway.Upload{ID: "arrived", DeploymentID: "d", ObjectPath: "2", Digest: "sha256:c"}))
 		found, err := tx.Uploads()
 		must(t, err)
-		equal(t, "uploads", fmt.Sprint(len(found))+" "+found[0].ID, "1 arrived")
+		equal(t, "uploads", fmt.Sprint(len(found))+" "+found[0].ID, "2 arrived")
+		must(t, tx.DeleteUpload("arrived"))
+		must(t, tx.DeleteUpload("arrived"))
+		_, err = tx.UploadByPath("d", "2")
+		wantCode(t, err, slipway.CodeNotFound)
+		found, err = tx.Uploads()
+		must(t, err)
+		equal(t, "uploads without the deleted one", fmt.Sprint(len(found))+" "+found[0].ID, "1 waiting")
 		return nil
 	})
 }
