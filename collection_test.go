@@ -126,6 +126,9 @@ func TestCollectKeepsWhatIsReachable(t *testing.T) {
 			if gone[r.Path] || r.Why == "" {
 				t.Errorf("%s goes twice, or without a reason: %q", r.Path, r.Why)
 			}
+			if r.Why == w.held.Idle[r.Path] && !r.UsedAt.Before(w.terms.Idle) {
+				t.Errorf("%s goes as idle although it was used at %s", r.Path, r.UsedAt)
+			}
 			gone[r.Path] = true
 		}
 		// Nothing that stays lacks a part that went, unless the records have given that bundle up.

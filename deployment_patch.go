@@ -69,7 +69,7 @@ func validateUpload(problems *Problems, d Deployment, rev SourceRevisionConfig, 
 		problems.Add(loc, "source_tarball_path %q was not issued to this deployment; use the object_path that its upload-url call answered", *rev.SourceTarballPath)
 	case upload.UploadedAt.IsZero():
 		problems.Add(loc, "nothing was uploaded to %q yet; PUT the archive to its upload_url first", *rev.SourceTarballPath)
-	case !upload.Stored():
+	case !upload.CollectedAt.IsZero():
 		problems.Add(loc, "what was uploaded to %q is not stored any more, as no revision needed it; ask for a new upload-url and upload it again", *rev.SourceTarballPath)
 	}
 	if rev.AgentgraphConfigPath == nil && d.SourceRevisionConfig.AgentgraphConfigPath == nil {
