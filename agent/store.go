@@ -167,8 +167,12 @@ type Finished struct {
 	Thread  *Thread   // nil if it went with a temporary run
 }
 
+// TopicMissed is the topic on which a Bus tells the own process, with an empty message, that messages of others may have
+// been lost: its subscribers look into the Store.
+const TopicMissed = "missed"
+
 // Bus carries short messages between the server instances of one deployment, the own one included. Delivery is at most
-// once and in order per publisher; whoever needs certainty looks into the Store after waking up.
+// once and in order per publisher; whoever needs certainty looks into the Store after waking up, and after TopicMissed.
 type Bus interface {
 	Publish(topic string, payload []byte)
 	// Subscribe calls fn for every message of the topic, one at a time, until cancel is called.

@@ -75,6 +75,7 @@ type Engine struct {
 	left     bool // drained: nobody can be told anything here any more
 
 	kick       chan struct{}   // wakes the dispatcher
+	missedKick chan struct{}   // wakes the loop that catches up after lost messages
 	cronKick   chan struct{}   // wakes the loop of the crons
 	noticeKick chan struct{}   // wakes the loop of the webhooks
 	life       context.Context // of the loops; set by Start
@@ -91,7 +92,8 @@ func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, cl
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
 		pool: map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
-		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{}, kick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
+		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{},
+		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
 	}
 }
 
@@ -139,7 +141,11 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.loops.Go(func() { e.dispatch(e.life) })
 	e.loops.Go(func() { e.whenDue(e.life, e.cronKick, "firing crons failed", e.fireDue) })
 	e.loops.Go(func() { e.whenDue(e.life, e.noticeKick, "delivering webhooks failed", e.deliverDue) })
+	e.loops.Go(func() { e.afterLosses(e.life) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "rescue failed", e.rescue) })
+	e.loops.Go(func() {
+		e.every(e.life, e.cfg.RescueEvery, "looking after runs of other servers failed", e.compareFollowed)
+	})
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "dropping expired stream frames failed", e.dropFrames) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.ItemsEvery, "dropping expired items failed", e.dropItems) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.SweepEvery, "the sweep of expired threads failed", e.sweepThreads) })
@@ -202,7 +208,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 	pending := e.startDraining()
 	if !e.hasPeers() {
 		for _, t := range pending {
-			t.abandon()
+			t.abandon(errLeaving())
 		}
 	}
 	e.stop()
@@ -309,6 +315,6 @@ func (e *Engine) abandonAll() {
 	}
 	e.mu.Unlock()
 	for _, t := range all {
-		t.abandon()
+		t.abandon(errLeaving())
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,16 +18,21 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/bus/broadcast"
 	"github.com/slipway-dev/slipway/bus/local"
 	"github.com/slipway-dev/slipway/engine"
+	"github.com/slipway-dev/slipway/store/postgres"
+	"github.com/slipway-dev/slipway/store/postgres/pgtest"
 	"github.com/slipway-dev/slipway/store/sqlite"
 	"github.com/slipway-dev/slipway/worker/fake"
 )
 
-// world is one deployment's data directory; servers are started on it.
+// world is one deployment's data directory, or its database; servers are started on it.
 type world struct {
 	t   *testing.T
 	dir string
+	url string // of the database; "" = SQLite in the directory
+	bus func(agent.Bus) agent.Bus
 }
 
 // server is one agent server process's engine over the real store and the real bus, with scripted workers.
@@ -39,19 +45,59 @@ type server struct {
 	closers []io.Closer
 }
 
-func newWorld(t *testing.T) *world { return &world{t: t, dir: t.TempDir()} }
+// databaseEnv chooses the database of all worlds: "" = SQLite, "postgres" = one of a cluster that TestMain starts.
+const databaseEnv = "SLIPWAY_TEST_DATABASE"
+
+func newWorld(t *testing.T) *world {
+	w := &world{t: t, dir: t.TempDir()}
+	if os.Getenv(databaseEnv) == "postgres" {
+		w.url = pgtest.URL(t)
+	}
+	return w
+}
+
+// closingStore and closingBus are what a server opens.
+type (
+	closingStore interface {
+		agent.Store
+		io.Closer
+	}
+	closingBus interface {
+		agent.Bus
+		io.Closer
+	}
+)
+
+// open opens the store and the bus as cmd/slipway does.
+func (w *world) open(name string, log *slog.Logger) (closingStore, closingBus) {
+	w.t.Helper()
+	if w.url == "" {
+		store, err := sqlite.OpenAgent(filepath.Join(w.dir, "agent.db"))
+		w.check(err)
+		bus, err := local.Open(filepath.Join(w.dir, "bus"), name, log)
+		w.check(err)
+		return store, bus
+	}
+	store, err := postgres.OpenAgent(w.t.Context(), w.url, "agent_test")
+	w.check(err)
+	line, err := postgres.NewLine(w.url, "agent_test")
+	w.check(err)
+	bus, err := broadcast.Open(w.t.Context(), func(ctx context.Context) (broadcast.Wire, error) { return line.Connect(ctx) }, name, log)
+	w.check(err)
+	return store, bus
+}
+
+func (w *world) check(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
 
 func (w *world) start(name string, slots int, graphs map[string]fake.Graph, change ...func(*engine.Config)) *server {
 	w.t.Helper()
-	store, err := sqlite.OpenAgent(filepath.Join(w.dir, "agent.db"))
-	if err != nil {
-		w.t.Fatal(err)
-	}
 	log := slog.New(slog.DiscardHandler)
-	bus, err := local.Open(filepath.Join(w.dir, "bus"), name, log)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	store, bus := w.open(name, log)
 	cfg := engine.Config{Instance: name, Graphs: map[string]engine.Graph{}, DrainGrace: 20 * time.Second}
 	for id := range graphs {
 		cfg.Graphs[id] = engine.Graph{Language: slipway.Node}
@@ -67,13 +113,21 @@ func (w *world) start(name string, slots int, graphs map[string]fake.Graph, chan
 	ids := func() string { return uuid.Must(uuid.NewV7()).String() }
 	s := &server{
 		t: w.t, store: store, pool: pool, closers: []io.Closer{bus, store},
-		Engine: engine.New(cfg, store, bus, pool, time.Now, ids, log),
+		Engine: engine.New(cfg, store, w.through(bus), pool, time.Now, ids, log),
 	}
 	if err := s.Start(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(s.stop)
 	return s
+}
+
+// through lays what the test wants between engine and bus.
+func (w *world) through(b agent.Bus) agent.Bus {
+	if w.bus != nil {
+		return w.bus(b)
+	}
+	return b
 }
 
 func (s *server) stop() {

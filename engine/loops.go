@@ -41,6 +41,21 @@ func (e *Engine) whenDue(ctx context.Context, kick <-chan struct{}, failed strin
 	}
 }
 
+// afterLosses catches up whenever messages of other instances may have been lost.
+func (e *Engine) afterLosses(ctx context.Context) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-e.missedKick:
+		}
+		if err := e.catchUp(ctx); err != nil && ctx.Err() == nil {
+			e.log.Error("catching up with other servers failed", "error", err)
+			time.AfterFunc(time.Second, func() { wakeLoop(e.missedKick) })
+		}
+	}
+}
+
 // wakeLoop makes the loop behind kick look once more.
 func wakeLoop(kick chan<- struct{}) {
 	select {

@@ -61,6 +61,7 @@ func (e *Engine) listen() {
 		e.met(n.From)
 	})
 	on(topicHere, func(n note) { e.met(n.From) })
+	e.unhook = append(e.unhook, e.bus.Subscribe(agent.TopicMissed, func([]byte) { wakeLoop(e.missedKick) }))
 	e.say(topicHello, note{})
 }
 
@@ -343,6 +344,7 @@ func (t *track) attach() {
 		t.mu.Unlock()
 		return
 	}
+	t.heardSeq = 0
 	t.unremote = t.e.bus.Subscribe(topicFrames+t.runID, t.e.others(t.heard))
 	t.mu.Unlock()
 	t.e.say(topicJoin, note{RunID: t.runID})
@@ -368,6 +370,9 @@ func (t *track) heard(n note) {
 			close(t.joined)
 		}
 		return
+	}
+	if t.gap(n.Frame.Seq) {
+		t.breakOff()
 	}
 	if !t.settled {
 		t.fanOut(*n.Frame)

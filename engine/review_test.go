@@ -14,6 +14,7 @@ import (
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
 	"github.com/slipway-dev/slipway/engine"
+	"github.com/slipway-dev/slipway/store/postgres/pgtest"
 	"github.com/slipway-dev/slipway/worker/fake"
 )
 
@@ -292,21 +293,27 @@ func TestAReaderIsBoundedInBytes(t *testing.T) {
 }
 
 // serverEnv makes the test binary an agent server on the data directory it names, until it is killed.
-const serverEnv = "SLIPWAY_TEST_SERVER"
+const (
+	serverEnv         = "SLIPWAY_TEST_SERVER"
+	serverDatabaseEnv = "SLIPWAY_TEST_SERVER_DATABASE"
+)
 
 func TestMain(m *testing.M) {
 	if dir := os.Getenv(serverEnv); dir != "" {
 		testing.Init()
-		serveUntilKilled(dir)
+		serveUntilKilled(dir, os.Getenv(serverDatabaseEnv))
+	}
+	if os.Getenv(databaseEnv) == "postgres" {
+		os.Exit(pgtest.Main(m))
 	}
 	os.Exit(m.Run())
 }
 
 // serveUntilKilled runs one run that has written a checkpoint and hangs, and prints its thread and id.
-func serveUntilKilled(dir string) {
+func serveUntilKilled(dir, url string) {
 	inside := make(chan struct{})
 	tests := []testing.InternalTest{{Name: "server", F: func(t *testing.T) {
-		w := &world{t: t, dir: dir}
+		w := &world{t: t, dir: dir, url: url}
 		s := w.start("killed", 1, map[string]fake.Graph{"agent": func(_ context.Context, r *fake.Run) agent.Done {
 			r.Checkpoint(checkpointID(1), `{}`)
 			close(inside)
@@ -327,7 +334,7 @@ func serveUntilKilled(dir string) {
 func (w *world) killedServer() (run agent.Run, kill func()) {
 	w.t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), serverEnv+"="+w.dir)
+	cmd.Env = append(os.Environ(), serverEnv+"="+w.dir, serverDatabaseEnv+"="+w.url)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		w.t.Fatal(err)

@@ -31,6 +31,8 @@ type track struct {
 	result   Result // valid once done is closed
 	err      error  // why nobody will learn the result here
 	settled  bool
+	heardSeq int64 // of the last frame that came over the bus
+	missed   int   // how often its row was not found
 
 	batch    []agent.Frame // resumable frames not yet handed to the store
 	flushing chan struct{} // non-nil while a batch is on its way; closed when it has arrived
@@ -182,11 +184,12 @@ func (t *track) settle(res Result) {
 	t.close()
 }
 
-// abandon ends subscriptions and waiters without a result: this process goes, another one carries on.
-func (t *track) abandon() {
+// abandon ends subscriptions and waiters without a result, with the reason: this process goes and another one carries on,
+// or nobody knows the result any more.
+func (t *track) abandon(reason error) {
 	t.mu.Lock()
 	if !t.settled && t.err == nil {
-		t.err = errLeaving()
+		t.err = reason
 		for s := range t.subs {
 			s.fail(t.err)
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"path/filepath"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +12,6 @@ import (
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
 	"github.com/slipway-dev/slipway/engine"
-	"github.com/slipway-dev/slipway/store/sqlite"
 	"github.com/slipway-dev/slipway/worker/fake"
 )
 
@@ -103,11 +102,8 @@ func TestAWebhookSurvivesARestart(t *testing.T) {
 	first.wait(run)
 	h.await(t)
 	first.stop() // in the middle of the delivery
-	store, err := sqlite.OpenAgent(filepath.Join(w.dir, "agent.db"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = errors.Join(store.PutOffNotice(t.Context(), run.ID, time.Now()), store.Close()) // as if its lease were over
+	store, bus := w.open("between", slog.New(slog.DiscardHandler))
+	err := errors.Join(store.PutOffNotice(t.Context(), run.ID, time.Now()), bus.Close(), store.Close()) // as if its lease were over
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/slipway-dev/slipway/bus/topics"
 )
 
 // maxMessage bounds one message; a peer that announces more is dropped.
@@ -33,10 +35,11 @@ type Bus struct {
 	log      *slog.Logger
 	work     sync.WaitGroup
 
+	hub topics.Hub
+
 	mu     sync.Mutex
 	peers  map[string]*peer // connections this bus sends on
 	heard  map[net.Conn]struct{}
-	topics map[string]map[*subscriber]struct{}
 	closed bool
 }
 
@@ -49,10 +52,7 @@ func Open(dir, name string, log *slog.Logger) (*Bus, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the bus directory: %w", err)
 	}
-	b := &Bus{
-		name: name, root: root, log: log, peers: map[string]*peer{}, heard: map[net.Conn]struct{}{},
-		topics: map[string]map[*subscriber]struct{}{},
-	}
+	b := &Bus{name: name, root: root, log: log, peers: map[string]*peer{}, heard: map[net.Conn]struct{}{}}
 	if b.listener, err = net.Listen("unix", b.path(name)); err != nil {
 		_ = root.Close()
 		return nil, fmt.Errorf("listen on the bus: %w", err)
@@ -182,13 +182,13 @@ func (b *Bus) hear(conn net.Conn) {
 			}
 			continue
 		}
-		b.deliver(topic, payload)
+		b.hub.Deliver(topic, payload)
 	}
 }
 
 // Publish sends a message to every subscriber of the topic in every process on the bus. It never blocks.
 func (b *Bus) Publish(topic string, payload []byte) {
-	b.deliver(topic, payload)
+	b.hub.Deliver(topic, payload)
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range b.peers {
@@ -196,35 +196,10 @@ func (b *Bus) Publish(topic string, payload []byte) {
 	}
 }
 
-func (b *Bus) deliver(topic string, payload []byte) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for s := range b.topics[topic] {
-		s.push(payload)
-	}
-}
-
 // Subscribe calls fn for every message of the topic, one at a time and in order, until cancel is called. fn may publish,
 // subscribe and cancel. A message that is being handled when cancel is called may still be running when it returns.
 func (b *Bus) Subscribe(topic string, fn func(payload []byte)) (cancel func()) {
-	s := &subscriber{fn: fn}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.topics[topic] == nil {
-		b.topics[topic] = map[*subscriber]struct{}{}
-	}
-	b.topics[topic][s] = struct{}{}
-	return func() { b.unsubscribe(topic, s) }
-}
-
-func (b *Bus) unsubscribe(topic string, s *subscriber) {
-	s.cancel()
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	delete(b.topics[topic], s)
-	if len(b.topics[topic]) == 0 {
-		delete(b.topics, topic)
-	}
+	return b.hub.Subscribe(topic, fn)
 }
 
 // Close leaves the bus.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -12,6 +14,8 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/bus/broadcast"
+	"github.com/slipway-dev/slipway/bus/local"
 	"github.com/slipway-dev/slipway/store/postgres"
 	"github.com/slipway-dev/slipway/store/sqlite"
 )
@@ -21,6 +25,7 @@ const (
 	databaseURLEnv    = "SLIPWAY_DATABASE_URL"
 	databaseFileEnv   = "SLIPWAY_DATABASE_URL_FILE"
 	databaseSchemaEnv = "SLIPWAY_DATABASE_SCHEMA"
+	ownDatabaseEnv    = "POSTGRES_URI_CUSTOM" // the deployment's own secret, which its code may see
 	traceIntervalEnv  = "SLIPWAY_TRACE_INTERVAL_SECONDS"
 )
 
@@ -80,16 +85,56 @@ func openControlStore(ctx context.Context, where installation, url string) (cont
 	return store, nil
 }
 
-// openAgentStore opens an agent server's store in PostgreSQL, or without a URL in its data directory.
-func openAgentStore(ctx context.Context, dir string, getenv func(string) string) (agentStore, error) {
-	url, schema := getenv(databaseURLEnv), getenv(databaseSchemaEnv)
+// agentDatabaseOf says where an agent server keeps its data: in the database of its own that the deployment's secret
+// POSTGRES_URI_CUSTOM names (control-plane reference 4), else in the platform's; "" = SQLite in its data directory.
+func agentDatabaseOf(getenv func(string) string) (url, schema string, err error) {
+	if url = getenv(ownDatabaseEnv); url != "" {
+		return url, firstOf(getenv(databaseSchemaEnv), agentSchema(firstOf(getenv("LANGSMITH_HOST_PROJECT_ID"), "server"))), nil
+	}
+	if url, schema = getenv(databaseURLEnv), getenv(databaseSchemaEnv); url != "" && schema == "" {
+		return "", "", fmt.Errorf("%s is set but %s is not; name the schema of this deployment's data", databaseURLEnv, databaseSchemaEnv)
+	}
+	return url, schema, nil
+}
+
+// agentBus is the line between the agent servers of a deployment.
+type agentBus interface {
+	agent.Bus
+	io.Closer
+}
+
+// openAgent opens an agent server's store and its line to the deployment's other servers: both in PostgreSQL, whose servers
+// may be anywhere, or without a URL in the data directory.
+func openAgent(ctx context.Context, dir, instance string, getenv func(string) string, log *slog.Logger) (agentStore, agentBus, error) {
+	url, schema, err := agentDatabaseOf(getenv)
+	if err != nil {
+		return nil, nil, err
+	}
+	var store agentStore
+	var bus agentBus
 	if url == "" {
-		return sqlite.OpenAgent(filepath.Join(dir, "agent.db"))
+		if store, err = sqlite.OpenAgent(filepath.Join(dir, "agent.db")); err != nil {
+			return nil, nil, err
+		}
+		bus, err = local.Open(filepath.Join(dir, "bus"), instance, log)
+	} else {
+		if store, err = postgres.OpenAgent(ctx, url, schema); err != nil {
+			return nil, nil, err
+		}
+		bus, err = openLine(ctx, url, schema, instance, log)
 	}
-	if schema == "" {
-		return nil, fmt.Errorf("%s is set but %s is not; name the schema of this deployment's data", databaseURLEnv, databaseSchemaEnv)
+	if err != nil {
+		return nil, nil, errors.Join(err, store.Close())
 	}
-	return postgres.OpenAgent(ctx, url, schema)
+	return store, bus, nil
+}
+
+func openLine(ctx context.Context, url, schema, instance string, log *slog.Logger) (agentBus, error) {
+	line, err := postgres.NewLine(url, schema)
+	if err != nil {
+		return nil, err
+	}
+	return broadcast.Open(ctx, func(ctx context.Context) (broadcast.Wire, error) { return line.Connect(ctx) }, instance, log)
 }
 
 // agentSchema is where a deployment's data are on the database server.

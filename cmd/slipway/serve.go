@@ -21,7 +21,6 @@ import (
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
 	"github.com/slipway-dev/slipway/api/agentapi"
-	"github.com/slipway-dev/slipway/bus/local"
 	"github.com/slipway-dev/slipway/engine"
 	"github.com/slipway-dev/slipway/graphconfig"
 	"github.com/slipway-dev/slipway/schedule"
@@ -121,18 +120,14 @@ func (s agentServer) run(ctx context.Context, getenv func(string) string) error 
 	if err := os.MkdirAll(s.options.data, 0o700); err != nil {
 		return fmt.Errorf("make the data directory: %w", err)
 	}
-	store, err := openAgentStore(ctx, s.options.data, getenv)
+	instance := newID()
+	store, bus, err := openAgent(ctx, s.options.data, instance, getenv, s.log)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = store.Close() }()
-	store.CountBy(s.settings.traceInterval)
-	instance := newID()
-	bus, err := local.Open(filepath.Join(s.options.data, "bus"), instance, s.log)
-	if err != nil {
-		return err
-	}
 	defer func() { _ = bus.Close() }()
+	store.CountBy(s.settings.traceInterval)
 	workers, err := s.workers(store, getenv)
 	if err != nil {
 		return err

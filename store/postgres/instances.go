@@ -19,6 +19,11 @@ const (
 	takeLimit = "2s"
 	// retake bounds the pauses between attempts to get a lost session back.
 	retakeMin, retakeMax = 20 * time.Millisecond, 2 * time.Second
+	// lease is how long the database believes in a session that says nothing: then it ends it, and its lock is free. It is
+	// what a server that is frozen, or whose machine has gone without a word, may keep others from its runs (reference 17.3).
+	lease = "15s"
+	// renewal is how often a session speaks.
+	renewal = 4 * time.Second
 )
 
 func (i instances) key(id string) int64 { return i.server.key("instance", id) }
@@ -42,7 +47,7 @@ func (i instances) take(ctx context.Context, id string) (*pgx.Conn, error) {
 	if err != nil {
 		return nil, i.server.explain(err)
 	}
-	if _, err = c.Exec(ctx, "SET lock_timeout = '"+takeLimit+"'"); err == nil {
+	if _, err = c.Exec(ctx, "SELECT set_config('lock_timeout', $1, false), set_config('idle_session_timeout', $2, false)", takeLimit, lease); err == nil {
 		_, err = c.Exec(ctx, "SELECT pg_advisory_lock($1)", i.key(id))
 	}
 	if err == nil {
@@ -58,7 +63,7 @@ func (i instances) take(ctx context.Context, id string) (*pgx.Conn, error) {
 // hold keeps the lock until ctx ends, through breaks of the session.
 func (i instances) hold(ctx context.Context, c *pgx.Conn, id string) error {
 	for {
-		_, err := c.WaitForNotification(ctx) // returns when the session breaks
+		err := renewAndWait(ctx, c)
 		if ctx.Err() != nil {
 			_ = closeConn(c)
 			return nil
@@ -71,6 +76,22 @@ func (i instances) hold(ctx context.Context, c *pgx.Conn, id string) error {
 			return nil
 		}
 	}
+}
+
+// renewAndWait renews the lease and waits until it is time to do so again, or the session breaks.
+func renewAndWait(ctx context.Context, c *pgx.Conn) error {
+	speak, cancel := context.WithTimeout(ctx, answerLimit)
+	err := c.Ping(speak)
+	cancel()
+	if err != nil {
+		return err
+	}
+	quiet, cancel := context.WithTimeout(ctx, renewal)
+	defer cancel()
+	if _, err = c.WaitForNotification(quiet); quiet.Err() != nil && !c.IsClosed() {
+		return nil
+	}
+	return err
 }
 
 // retake gets a lost lock back; nil when ctx ended before.
