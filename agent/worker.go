@@ -34,6 +34,9 @@ type WorkerInfo struct {
 	Versions map[string]string // package -> version; unknown ones are missing
 	// Graphs holds every graph it was asked to load; nil = loaded, else why it cannot be.
 	Graphs map[string]*Failure
+	// Compiled are the graphs that are the same for every assistant; all others are made per operation by a factory, or the
+	// worker does not tell.
+	Compiled map[string]bool
 	// Parts holds every part it was asked to load.
 	Parts map[PartName]*PartInfo
 }

@@ -59,7 +59,8 @@ type Engine struct {
 	ids     slipway.IDs
 	log     *slog.Logger
 
-	system assistantCache
+	system    assistantCache
+	described descriptions
 
 	mu       sync.Mutex
 	pool     map[string]*seat    // live workers by id

@@ -29,6 +29,9 @@ type Engine interface {
 	AssistantVersions(ctx context.Context, q agent.VersionQuery) ([]agent.Assistant, error)
 	SetLatestVersion(ctx context.Context, id string, version int) (agent.Assistant, error)
 	DeleteAssistant(ctx context.Context, id string, threads bool) error
+	Schemas(ctx context.Context, assistantID string) (json.RawMessage, error)
+	Drawing(ctx context.Context, assistantID string, xray engine.Xray) (json.RawMessage, error)
+	Subgraphs(ctx context.Context, assistantID, namespace string, recurse bool) (json.RawMessage, error)
 
 	CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error)
 	Thread(ctx context.Context, id string) (agent.Thread, error)
@@ -162,6 +165,10 @@ func (a *API) routes() {
 	a.handle("DELETE /assistants/{assistant_id}", a.deleteAssistant)
 	a.handle("POST /assistants/{assistant_id}/versions", a.listVersions)
 	a.handle("POST /assistants/{assistant_id}/latest", a.setLatest)
+	a.handle("GET /assistants/{assistant_id}/schemas", a.getSchemas)
+	a.handle("GET /assistants/{assistant_id}/graph", a.getDrawing)
+	a.handle("GET /assistants/{assistant_id}/subgraphs", a.getSubgraphs)
+	a.handle("GET /assistants/{assistant_id}/subgraphs/{namespace}", a.getSubgraphs)
 
 	a.handle("POST /threads", a.createThread)
 	a.handle("POST /threads/search", a.searchThreads)

@@ -34,6 +34,7 @@ type fake struct {
 	cancelled chan string
 	threads   []agent.Thread
 	health    engine.Health
+	asked     string
 }
 
 func (f *fake) run() agent.Run {
@@ -266,9 +267,9 @@ func TestPaginationAndSelect(t *testing.T) {
 
 func TestDeepHealthNamesGraphsThatFail(t *testing.T) {
 	t.Parallel()
-	f := &fake{health: engine.Health{Database: "ok", Workers: "broken", Failures: map[string]string{"g": "no module"}}}
+	f := &fake{health: engine.Health{Database: "ok", Workers: "broken", Failures: map[string]string{"g": "no module"}, Parts: map[string]string{"auth.path": "no file"}}}
 	w := send(t, f, "GET", "/ok?check_db=1", "")
-	want := `{"ok":false,"services":{"database":"ok","workers":"broken"},"failures":{"g":"no module"}}`
+	want := `{"ok":false,"services":{"database":"ok","workers":"broken"},"failures":{"g":"no module"},"parts":{"auth.path":"no file"}}`
 	if got := w.Body.String(); w.Code != 500 || got != want {
 		t.Errorf("got %d %s, want 500 %s", w.Code, got, want)
 	}

@@ -63,6 +63,9 @@ func newRealServer(t *testing.T, graphs map[string]workerfake.Graph) realServer 
 		if bytes.Contains(envelope, []byte("state.history")) {
 			return json.RawMessage(`[]`), nil
 		}
+		if bytes.Contains(envelope, []byte("graph.draw")) {
+			return json.RawMessage(`{"nodes":[],"edges":[]}`), nil
+		}
 		return json.RawMessage(`{"values":{"x":1}}`), nil
 	}
 	ids := func() string { return uuid.Must(uuid.NewV7()).String() }
@@ -133,6 +136,7 @@ func routes() []route {
 		{"PATCH", "/assistants/%t", `{"graph_id":"agent","context":{"a":1},"metadata":{"b":1},"name":"m","description":"e"}`},
 		{"POST", "/assistants/%t/versions", `{"metadata":{"a":1},"limit":2,"offset":0}`}, {"POST", "/assistants/%t/latest?version=1", `{"version":1}`},
 		{"DELETE", "/assistants/%t?delete_threads=false", ""}, {"POST", "/assistants/count", `{"name":"%"}`}, {"GET", "/assistants/agent", ""},
+		{"GET", "/assistants/agent/schemas", ""}, {"GET", "/assistants/agent/graph?xray=2", ""}, {"GET", "/assistants/agent/subgraphs/a%7Cb?recurse=1", ""},
 		{"POST", "/runs/crons", `{"schedule":"* * * * *","timezone":"UTC","end_time":"2030-01-01T00:00:00Z","enabled":false,"on_run_completed":"keep",` + run[1:]},
 		{"POST", "/threads/%t/runs/crons", `{"schedule":"* * * * *",` + run[1:]}, {"POST", "/runs/crons/search", `{"assistant_id":"agent","thread_id":"%t","enabled":true,"metadata":{"a":1},"limit":2,"sort_by":"next_run_date","select":["cron_id"]}`},
 		{"POST", "/runs/crons/count", `{"metadata":{"a":1}}`}, {"GET", "/runs/crons/%r", ""}, {"PATCH", "/runs/crons/%r", `{"schedule":"* * * * *","metadata":{"b":1},"end_time":null}`},

@@ -7,9 +7,10 @@ import (
 )
 
 func systemOperations() []operation {
-	health := record([]string{"services", "failures"}, members{
+	health := record([]string{"services", "failures", "parts"}, members{
 		"ok": {Type: "boolean"}, "services": filled(members{"database": text("ok, or what is wrong"), "workers": text("ok, starting, or what is wrong")}),
 		"failures": mapOf(text(""), "graphs that cannot be loaded"),
+		"parts":    mapOf(text(""), "other code of the application that cannot be loaded, by its key of the configuration"),
 	})
 	version := func() *huma.Schema { return orNothing(text("null where no graph is of the language")) }
 	on := func() *huma.Schema { return &huma.Schema{Type: "boolean"} }

@@ -26,6 +26,8 @@ type Pool struct {
 	AnswerCall func(ctx context.Context, envelope json.RawMessage, payload []byte) (json.RawMessage, error)
 	// Parts are what workers added from now on say of their parts.
 	Parts map[agent.PartName]*agent.PartInfo
+	// Compiled are the graphs that workers added from now on call compiled.
+	Compiled map[string]bool
 	// OnStart is called by Start, usually to Add the first workers.
 	OnStart func(p *Pool)
 
@@ -73,7 +75,7 @@ func (p *Pool) Add(slots int, graphs map[string]Graph) *Worker {
 	p.serial++
 	info := agent.WorkerInfo{
 		ID: fmt.Sprintf("fake-%d", p.serial), Language: string(slipway.Node), Slots: slots, Graphs: map[string]*agent.Failure{},
-		Parts: maps.Clone(p.Parts),
+		Parts: maps.Clone(p.Parts), Compiled: maps.Clone(p.Compiled),
 	}
 	for id := range graphs {
 		info.Graphs[id] = nil

@@ -144,12 +144,13 @@ func (l *link) greet(in io.Reader) error {
 }
 
 func (l *link) noteGraphs(m wire.LoadedMessage) {
-	l.info.Graphs = map[string]*agent.Failure{}
+	l.info.Graphs, l.info.Compiled = map[string]*agent.Failure{}, map[string]bool{}
 	for id := range l.program.Graphs {
 		g, ok := m.Graphs[id]
 		switch {
 		case ok && g.OK:
 			l.info.Graphs[id] = nil
+			l.info.Compiled[id] = g.Factory != nil && !*g.Factory
 		case ok && g.Error != nil:
 			l.info.Graphs[id] = &agent.Failure{Error: g.Error.Error, Message: string(g.Error.Message)}
 			l.say("error", string(g.Error.Message)+"\n"+g.Error.Trace)

@@ -51,8 +51,9 @@ func (t *Text) UnmarshalJSON(b []byte) error {
 // LoadedMessage is the envelope of LOADED.
 type LoadedMessage struct {
 	Graphs map[string]struct {
-		OK    bool   `json:"ok"`
-		Error *Error `json:"error"`
+		OK      bool   `json:"ok"`
+		Factory *bool  `json:"factory"`
+		Error   *Error `json:"error"`
 	} `json:"graphs"`
 	Parts    map[agent.PartName]LoadedPart `json:"parts"`
 	Warnings []string                      `json:"warnings"`

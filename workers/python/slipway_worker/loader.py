@@ -198,7 +198,7 @@ async def load_all(
     for graph_id, spec in specs.items():
         try:
             graphs[graph_id] = load(graph_id, spec, warn)
-            said[graph_id] = {"ok": True}
+            said[graph_id] = {"ok": True, "factory": graphs[graph_id].compiled is None}
         except (Exception, SystemExit) as error:
             said[graph_id] = {"ok": False, "error": explain(spec, error)}
         await asyncio.sleep(0)

@@ -54,7 +54,8 @@ def forms():
 
 @pytest.mark.parametrize("spec", FORMS)
 def test_every_form_of_export(forms, spec):
-    assert forms.loaded["graphs"][spec] == {"ok": True}
+    factory = "factories.py" in spec
+    assert forms.loaded["graphs"][spec] == {"ok": True, "factory": factory}
     context = {"a": 1} if "both" in spec else {"name": "typed"} if "typed" in spec else None
     given = 0 if "functional" in spec else {"x": 0}
     done = forms.run(spec, input=given, config={"configurable": {"suffix": "red"}}, context=context).done()
