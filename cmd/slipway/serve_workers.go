@@ -51,6 +51,7 @@ func (s agentServer) start(p *supervise.Program, installed workers.Installed) er
 		p.Env = append(p.Env, env...)
 	case p.Language == slipway.Node && s.bundle.Node != nil:
 		p.Argv = installed.Node(*s.bundle.Node, s.options.bundle)
+		p.Env = append(p.Env, "SLIPWAY_SCHEMA_CACHE="+filepath.Join(s.options.data, "schemas"))
 	default:
 		return fmt.Errorf("the bundle has %s code but does not say how to start its worker; build it again", p.Language)
 	}

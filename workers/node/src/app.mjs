@@ -1,64 +1,184 @@
-import { existsSync, readFileSync, realpathSync } from 'node:fs';
-import { register } from 'node:module';
-import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { failureOf, traceOf } from './failure.mjs';
+import { Gone } from './exchange.mjs';
+import { LoadError, article, named } from './loader.mjs';
+import { answered, requestOf } from './loopback.mjs';
+import { routesOf } from './routes.mjs';
+import { headerList, webRequest } from './web.mjs';
 
 /**
- * The user's own LangGraph packages.
+ * The application's own HTTP app: a Hono app, or anything with fetch(request) (reference 9 and 13).
  *
- * @typedef {{langgraph: any, checkpoint: any, version: string | null}} Library
+ * @typedef {import('./exchange.mjs').Exchange} Exchange
+ * @typedef {import('./exchange.mjs').Exchanges} Exchanges
+ * @typedef {import('./log.mjs').Log} Log
+ *
+ * What belongs to one request of the server; the app sees it as its `env`.
+ *
+ * @typedef {{exchange: Exchange, passed: boolean, relay?: Exchange, relayed?: any}} Serving
  */
 
-const LANGGRAPH = '@langchain/langgraph';
+/** Where an app's env holds what belongs to the request. */
+const SERVING = Symbol('slipway.serving');
 
-/**
- * The versions of the packages an application brings; null where one cannot be found.
- *
- * @param {string} root
- * @returns {{langgraph: string | null, checkpoint: string | null, core: string | null}}
- */
-export function versions(root) {
-  const langgraph = find(root, LANGGRAPH);
-  const checkpoint = langgraph && find(langgraph, `${LANGGRAPH}-checkpoint`);
-  return { langgraph: versionOf(langgraph), checkpoint: versionOf(checkpoint), core: versionOf(find(root, '@langchain/core')) };
-}
+/** One app. */
+export class App {
+  #fetch;
+  #exchanges;
+  #log;
+  /** @type {{routes: any[] | null, middleware: boolean}} */
+  #described;
 
-/**
- * Imports the packages, seen from the first of the directories that has them.
- * It may be called once per process, because it installs the resolve hook.
- *
- * @param {string[]} roots
- * @returns {Promise<Library>}
- */
-export async function importLibrary(roots) {
-  const root = roots.find((dir) => find(dir, LANGGRAPH) !== null);
-  if (root === undefined) throw new Error(missing(roots[0]));
-  register('./hooks.mjs', import.meta.url, { data: { base: pathToFileURL(path.join(root, 'slipway.mjs')).href } });
-  const [langgraph, checkpoint] = await Promise.all([load(LANGGRAPH), load(`${LANGGRAPH}-checkpoint`)]);
-  return { langgraph, checkpoint, version: versions(root).langgraph };
-}
+  /**
+   * @param {any} app what was exported
+   * @param {Exchanges} exchanges
+   * @param {Log} log
+   */
+  constructor(app, exchanges, log) {
+    this.#exchanges = exchanges;
+    this.#log = log;
+    this.#described = isHono(app) ? routesOf(app.routes) : { routes: null, middleware: false };
+    const served = isHono(app) ? this.#around(app) : app;
+    this.#fetch = typeof served === 'function' ? served : served.fetch.bind(served);
+  }
 
-/** @param {string} name @returns {Promise<any>} */
-async function load(name) {
-  return import(`slipway-app:${name}`);
-}
+  /** Loads what a spec names. @param {string} spec @param {string} root @param {Exchanges} exchanges @param {Log} log */
+  static async load(spec, root, exchanges, log) {
+    const found = await named(spec, root);
+    if (typeof found !== 'function' && typeof found?.fetch !== 'function') {
+      throw new LoadError(`${spec} is ${article(found)}; a Hono app, or an object or function that answers fetch(request), is needed`);
+    }
+    return new App(found, exchanges, log);
+  }
 
-/** @param {string} root */
-function missing(root) {
-  return `the package ${LANGGRAPH} is not installed in ${root}; add it to the dependencies of package.json`;
-}
+  /** What LOADED says about the part. */
+  described() {
+    return this.#described;
+  }
 
-/** The directory of a package as seen from another directory. @param {string} from @param {string} name @returns {string | null} */
-function find(from, name) {
-  for (let dir = path.resolve(from); ; dir = path.dirname(dir)) {
-    const candidate = path.join(dir, 'node_modules', name);
-    if (existsSync(path.join(candidate, 'package.json'))) return realpathSync(candidate);
-    if (dir === path.dirname(dir)) return null;
+  /** Answers one request of the server; never rejects. @param {Exchange} exchange */
+  async serve(exchange) {
+    const left = new AbortController();
+    exchange.hungUp().then((gone) => gone && left.abort(gone));
+    try {
+      await this.#serve(exchange, left.signal);
+    } catch (error) {
+      if (!(error instanceof Gone)) this.#failed(exchange, error);
+    } finally {
+      exchange.drop();
+    }
+  }
+
+  /** @param {Exchange} exchange @param {AbortSignal} signal */
+  async #serve(exchange, signal) {
+    /** @type {Serving} */
+    const serving = { exchange, passed: false };
+    const response = await this.#fetch(incoming(exchange, signal), { [SERVING]: serving }, CONTEXT);
+    if (!(response instanceof Object) || typeof response.status !== 'number') throw new TypeError(`the HTTP app returned ${article(response)}: return a Response`);
+    if (serving.relay) return relay(exchange, serving.relay, serving.relayed);
+    if (serving.passed || this.#unknown(response)) return exchange.respond({ pass: true });
+    exchange.respond({ status: response.status, headers: headerList(response.headers) });
+    await exchange.sendAll(response.body);
+  }
+
+  /** Whether an app that cannot tell its routes says that it has none for a path. @param {Response} response */
+  #unknown(response) {
+    const { routes, middleware } = this.#described;
+    return routes === null && !middleware && response.status === 404;
+  }
+
+  /** With a status as long as there is none. @param {Exchange} exchange @param {unknown} error */
+  #failed(exchange, error) {
+    this.#log.error(`the HTTP app failed: ${failureOf(error).message}\n${traceOf(error)}`);
+    if (exchange.responded) return exchange.hangUp(exchange.websocket ? 1011 : undefined, 'the app failed');
+    exchange.respond({ status: 500, headers: [['content-type', 'text/plain; charset=utf-8']] });
+    exchange.send(Buffer.from('Internal Server Error'), true).catch(() => {});
+  }
+
+  /**
+   * A Hono app that mounts the application's: what none of its routes knows goes to the built-in ones, through its
+   * middleware, and its handlers find the user as `c.get('auth')`.
+   *
+   * @param {any} app
+   */
+  #around(app) {
+    const outer = new app.constructor();
+    outer.use('*', (/** @type {any} */ c, /** @type {any} */ next) => {
+      const { user } = c.env[SERVING].exchange.request;
+      if (user) c.set('auth', { user, scopes: user.permissions ?? [] });
+      return next();
+    });
+    outer.route('/', app);
+    outer.all('*', (/** @type {any} */ c) => this.#rest(c));
+    return outer;
+  }
+
+  /** @param {any} c Hono's context */
+  async #rest(c) {
+    /** @type {Serving} */
+    const serving = c.env[SERVING];
+    if (!this.#described.middleware) {
+      serving.passed = true;
+      return new Response(null, { status: 404 });
+    }
+    const request = await unread(c.req);
+    const { number, websocket, request: { client, scheme } } = serving.exchange;
+    const inner = this.#exchanges.begin({ ...requestOf(request), client, scheme, websocket, run: 0, inner: true, outer: number });
+    serving.exchange.hungUp().then(() => inner.hangUp(undefined, 'the client has gone'));
+    return websocket ? upgraded(serving, inner) : answered(inner, request);
   }
 }
 
-/** @param {string | null} directory @returns {string | null} */
-function versionOf(directory) {
-  if (directory === null) return null;
-  return JSON.parse(readFileSync(path.join(directory, 'package.json'), 'utf8')).version ?? null;
+/** What Hono calls the execution context: of what platforms have there, background work. */
+const CONTEXT = Object.freeze({ waitUntil: () => {}, passThroughOnException: () => {}, props: {} });
+
+/** @param {any} app */
+function isHono(app) {
+  return typeof app?.fetch === 'function' && typeof app.route === 'function' && Array.isArray(app.routes);
+}
+
+/** @param {Exchange} exchange @param {AbortSignal} signal */
+function incoming(exchange, signal) {
+  const { method, target, headers, scheme } = exchange.request;
+  const hosts = headers.find((/** @type {[string, string]} */ [name]) => name.toLowerCase() === 'host');
+  const url = urlOf(`${scheme || 'http'}://${hosts?.[1] || 'localhost'}${target}`) ?? new URL(`http://localhost${target}`);
+  return webRequest({ method: method || 'GET', url, headers, body: exchange.websocket ? undefined : exchange.body(), signal });
+}
+
+/** The request with its body, also when middleware has read it. @param {any} req Hono's */
+async function unread(req) {
+  const { url, method, headers, signal, bodyUsed } = req.raw;
+  return bodyUsed ? new Request(url, { method, headers, signal, body: await req.arrayBuffer() }) : req.raw;
+}
+
+/** @param {string} text */
+function urlOf(text) {
+  return URL.canParse(text) ? new URL(text) : undefined;
+}
+
+/** A WebSocket of a built-in route, seen through the app's middleware. @param {Serving} serving @param {Exchange} inner */
+async function upgraded(serving, inner) {
+  const envelope = await inner.response();
+  if (envelope.status !== 101) return new Response(inner.body(), { status: envelope.status, headers: envelope.headers });
+  serving.relay = inner;
+  serving.relayed = envelope;
+  return new Response(null, { status: 200 });
+}
+
+/** Passes the messages of a WebSocket on, both ways. @param {Exchange} outer @param {Exchange} inner @param {any} envelope */
+async function relay(outer, inner, { headers }) {
+  outer.respond({ status: 101, headers });
+  await Promise.all([passOn(outer, inner), passOn(inner, outer)]);
+}
+
+/** @param {Exchange} from @param {Exchange} to */
+async function passOn(from, to) {
+  try {
+    for (;;) {
+      const { data, text } = await from.receive();
+      await to.message(text ? data.toString() : data);
+    }
+  } catch (error) {
+    const gone = /** @type {Gone} */ (error);
+    to.hangUp(gone.code, gone.reason);
+  }
 }

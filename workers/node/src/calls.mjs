@@ -1,8 +1,10 @@
 import { libraryConfig, storedMetadata } from './config.mjs';
+import { CHECKPOINT_VERBS, batch } from './custom.mjs';
 import { failureOf } from './failure.mjs';
 import { Kind } from './frames.mjs';
 import { toJSON } from './json.mjs';
 import { instantiate } from './loader.mjs';
+import { HTTPRefusal, Refused } from './refusals.mjs';
 import { commandOf } from './runner.mjs';
 import { OUTSIDE } from './saver.mjs';
 import { threadState } from './snapshot.mjs';
@@ -13,18 +15,31 @@ import { threadState } from './snapshot.mjs';
  * @typedef {import('./worker.mjs').Tools} Tools
  */
 
-/** A call that cannot be answered as it was asked. */
-class CallError extends Error {
-  /** @param {'invalid' | 'not_found'} code @param {string} message */
-  constructor(code, message) {
-    super(message);
-    this.name = 'CallError';
-    this.code = code;
-  }
+/** @type {Record<string, (tools: Tools, call: any, body: Buffer) => Promise<any>>} */
+const VERBS = {
+  'state.get': getState,
+  'state.history': getHistory,
+  'state.update': updateState,
+  'graph.schemas': describe,
+  'graph.draw': describe,
+  'graph.subgraphs': describe,
+  'auth.authenticate': ({ parts }, call, body) => present(parts.auth, 'auth.path').authenticate(call, body),
+  'auth.authorize': ({ parts }, call) => present(parts.auth, 'auth.path').authorize(call),
+  'embed.texts': ({ parts }, call) => present(parts.embedder, 'store.index.embed').texts(call.texts ?? []),
+  'store.batch': ({ parts }, call) => batch(present(parts.store, 'store.path'), call.ops ?? []),
+  ...Object.fromEntries(Object.entries(CHECKPOINT_VERBS).map(([verb, act]) => [verb, ofSaver(act)])),
+};
+
+/** @param {(saver: any, call: any) => Promise<any>} act @returns {(tools: Tools, call: any) => Promise<any>} */
+function ofSaver(act) {
+  return ({ parts }, call) => act(present(parts.checkpointer, 'checkpointer.path'), call);
 }
 
-/** @type {Record<string, (tools: Tools, call: any) => Promise<any>>} */
-const VERBS = { 'state.get': getState, 'state.history': getHistory, 'state.update': updateState };
+/** @template T @param {T | undefined} part @param {string} name @returns {T} */
+function present(part, name) {
+  if (part === undefined) throw new Refused(`the configuration names no "${name}" that this worker has loaded`);
+  return part;
+}
 
 /**
  * Answers one call. It never rejects.
@@ -32,19 +47,32 @@ const VERBS = { 'state.get': getState, 'state.history': getHistory, 'state.updat
  * @param {Tools} tools
  * @param {number} stream
  * @param {any} call the CALL envelope
+ * @param {Buffer} body the payload
  * @param {AbortSignal} signal aborted when nobody waits any more
  */
-export async function answer(tools, stream, call, signal) {
+export async function answer(tools, stream, call, body, signal) {
   try {
-    const verb = VERBS[call.verb];
-    if (!verb) throw new CallError('invalid', `the worker does not know the call "${call.verb}"`);
-    const result = await verb(tools, call);
+    const verb = Object.hasOwn(VERBS, call.verb) ? VERBS[call.verb] : undefined;
+    if (!verb) throw new Refused(`the worker does not know the call "${call.verb}"`);
+    const result = await verb(tools, call, body);
     if (!signal.aborted) tools.link.send(Kind.RETURN, stream, { ok: true }, toJSON(result));
   } catch (error) {
-    const { code = 'internal' } = /** @type {any} */ (error) ?? {};
-    const known = ['invalid', 'not_found', 'stale'].includes(code) ? code : 'internal';
-    tools.link.send(Kind.RETURN, stream, { ok: false, error: { ...failureOf(error), code: known } });
+    tools.link.send(Kind.RETURN, stream, { ok: false, error: told(error) });
   }
+}
+
+/** @param {unknown} error */
+function told(error) {
+  if (error instanceof HTTPRefusal) return { ...failureOf(error), code: 'http', status: error.status, headers: error.headers };
+  const { code = 'internal' } = /** @type {any} */ (error) ?? {};
+  return { ...failureOf(error), code: ['invalid', 'not_found', 'stale'].includes(code) ? code : 'internal' };
+}
+
+/** @param {Tools} tools @param {any} call */
+async function describe(tools, call) {
+  const loaded = tools.graph(call.graph_id);
+  const config = libraryConfig(call.config);
+  return tools.describer.answer(loaded, await instantiate(loaded, config, { access: 'assistants.read' }), config, call);
 }
 
 /** @param {Tools} tools @param {any} call */
@@ -92,7 +120,7 @@ async function applied(graph, config, supersteps) {
   } catch (error) {
     if (/** @type {any} */ (error)?.storage) throw error;
     const { error: type, message } = failureOf(error);
-    throw Object.assign(new CallError('invalid', message), { name: type });
+    throw Object.assign(new Refused(message), { name: type });
   }
 }
 

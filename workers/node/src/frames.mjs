@@ -22,6 +22,11 @@ export const Kind = Object.freeze({
   ANSWER: 31,
   TELL: 32,
   LOG: 40,
+  REQUEST: 50,
+  RESPONSE: 51,
+  BODY: 52,
+  ROOM: 53,
+  HANGUP: 54,
 });
 
 /** The largest frame either side may send, counted after the length field. */

@@ -37,9 +37,21 @@ export function parseSpec(spec) {
  */
 export async function load(spec, root) {
   const { file, name } = parseSpec(spec);
-  const found = await exported(await importFile(file, root), file, name);
+  const found = await named(spec, root);
   if (isFactory(found)) return { factory: found };
   return { compiled: compiledFrom(found, `${file} export "${name}"`) };
+}
+
+/**
+ * What a spec names: an export of a file, awaited if it is a promise.
+ *
+ * @param {string} spec
+ * @param {string} root the directory specs are relative to
+ * @returns {Promise<any>}
+ */
+export async function named(spec, root) {
+  const { file, name } = parseSpec(spec);
+  return exported(await importFile(file, root), file, name);
 }
 
 /** @param {string} file @param {string} root @returns {Promise<any>} */
@@ -113,8 +125,8 @@ function compiledFrom(found, where) {
   throw new LoadError(`${where} is no graph but ${article(found)}; export a compiled graph, a StateGraph, an agent or a function that returns one`);
 }
 
-/** @param {any} x */
-function article(x) {
+/** What something is, for messages. @param {any} x */
+export function article(x) {
   if (x === null || x === undefined) return String(x);
   if (typeof x !== 'object') return `a ${typeof x}`;
   return `an object of ${x.constructor?.name ?? 'no class'}`;

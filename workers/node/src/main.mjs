@@ -15,8 +15,8 @@ function main() {
   }
   delete process.env.SLIPWAY_WORKER_FD;
   const link = new Link(new net.Socket({ fd, readable: true, writable: true }));
-  link.onClose = (error) => leave(error);
   const worker = new Worker(link, process.cwd());
+  link.onClose = (error) => void worker.close().finally(() => leave(error));
   process.on('uncaughtException', (error) => worker.escaped(error));
   process.on('unhandledRejection', (reason) => worker.escaped(reason));
   process.on('SIGINT', () => {}); // A terminal's Ctrl-C reaches every process of the group; the server decides what it means.

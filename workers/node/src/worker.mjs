@@ -1,19 +1,24 @@
 import path from 'node:path';
 
-import { importLibrary, versions } from './app.mjs';
+import { importLibrary, versions } from './library.mjs';
 import { answer } from './calls.mjs';
+import { Describer } from './describe.mjs';
+import { Exchanges } from './exchange.mjs';
 import { failureOf, traceOf } from './failure.mjs';
 import { Kind } from './frames.mjs';
 import { LoadError, load, parseSpec, refusal, warnings } from './loader.mjs';
 import { Log } from './log.mjs';
+import { install } from './loopback.mjs';
+import { Parts } from './parts.mjs';
 import { Run } from './runner.mjs';
 import { saverClass } from './saver.mjs';
 import { cacheClass, storeClass } from './store.mjs';
+import { Findings } from './types.mjs';
 
 /**
  * @typedef {import('./frames.mjs').Frame} Frame
  * @typedef {import('./link.mjs').Link} Link
- * @typedef {import('./app.mjs').Library} Library
+ * @typedef {import('./library.mjs').Library} Library
  * @typedef {import('./saver.mjs').Scope} Scope
  *
  * What runs and calls work with.
@@ -22,6 +27,9 @@ import { cacheClass, storeClass } from './store.mjs';
  * @property {Link} link
  * @property {Log} log
  * @property {Library} library
+ * @property {Parts} parts
+ * @property {Exchanges} exchanges
+ * @property {Describer} describer
  * @property {string | null} version of langgraph
  * @property {(id: string) => import('./loader.mjs').Loaded} graph finds a loaded graph, or throws
  * @property {(graph: any, scope: Scope | undefined, run: number) => any} bind makes a copy with the server's storage; without scope, without checkpointer
@@ -35,6 +43,9 @@ export class Worker {
   #link;
   #log;
   #root;
+  #exchanges;
+  #parts;
+  #findings;
   /** @type {Map<string, import('./loader.mjs').Loaded>} */
   #graphs = new Map();
   /** @type {Map<number, Run>} */
@@ -49,6 +60,9 @@ export class Worker {
     this.#link = link;
     this.#log = new Log(link);
     this.#root = root;
+    this.#exchanges = new Exchanges(link);
+    this.#parts = new Parts(root, this.#exchanges, this.#log);
+    this.#findings = new Findings(root, this.#log);
     link.onFrame = (frame) => this.#handle(frame);
   }
 
@@ -65,34 +79,51 @@ export class Worker {
     this.#log.say(level, `an error escaped from the graph's code: ${failureOf(error).message}\n${traceOf(error)}`);
   }
 
+  /** Ends what the application's parts have opened. */
+  close() {
+    return this.#parts.close();
+  }
+
   /** @param {Frame} frame */
-  #handle({ kind, stream, envelope }) {
+  #handle(frame) {
+    const { kind, stream, envelope } = frame;
     switch (kind) {
       case Kind.LOAD: return void this.#load(envelope);
       case Kind.RUN: return void this.#run(stream, envelope);
       case Kind.CANCEL: return this.#runs.get(stream)?.cancel(envelope.action, envelope.reason);
       case Kind.CREDIT: return this.#runs.get(stream)?.refill(envelope.chunks);
-      case Kind.CALL: return void this.#call(stream, envelope);
+      case Kind.CALL: return void this.#call(frame);
       case Kind.ABORT: return this.#calls.get(stream)?.abort();
+      case Kind.REQUEST: return void this.#request(frame);
+      case Kind.RESPONSE:
+      case Kind.BODY:
+      case Kind.ROOM:
+      case Kind.HANGUP: return this.#exchanges.take(frame);
       default: // A newer server may say more.
     }
   }
 
   /** @param {any} request */
-  async #load({ graphs, delta_max_supersteps }) {
+  async #load({ graphs, parts, delta_max_supersteps }) {
     if (delta_max_supersteps) process.env.LANGGRAPH_DELTA_MAX_SUPERSTEPS_SINCE_SNAPSHOT ??= String(delta_max_supersteps);
+    install(this.#exchanges);
     const specs = /** @type {[string, string][]} */ (Object.entries(graphs));
     const broken = await this.#prepare(specs);
+    const said = await this.#parts.load(parts);
     const outcomes = await Promise.all(specs.map(async ([id, spec]) => [id, broken ?? await this.#loadOne(id, spec)]));
     const notes = [...this.#graphs].flatMap(([id, loaded]) => warnings(id, loaded));
-    this.#link.send(Kind.LOADED, 0, { graphs: Object.fromEntries(outcomes), warnings: notes });
+    this.#link.send(Kind.LOADED, 0, { graphs: Object.fromEntries(outcomes), parts: said, warnings: notes });
+    this.#findings.start(specs.filter(([id]) => this.#graphs.has(id)));
   }
 
   /** Imports the library. @param {[string, string][]} specs @returns {Promise<import('./loader.mjs').Outcome | undefined>} why nothing can be loaded */
   async #prepare(specs) {
     try {
       const besideGraphs = specs.map(([, spec]) => path.dirname(path.resolve(this.#root, parseSpec(spec).file)));
-      this.#tools = toolsOver(await importLibrary([this.#root, ...besideGraphs]), this.#link, this.#log, this.#graphs);
+      const library = await importLibrary([this.#root, ...besideGraphs]);
+      const describer = new Describer(library, (id) => this.#findings.of(id));
+      const rest = { log: this.#log, graphs: this.#graphs, parts: this.#parts, exchanges: this.#exchanges, describer };
+      this.#tools = toolsOver(library, this.#link, rest);
       return undefined;
     } catch (error) {
       return refusal(error);
@@ -129,37 +160,46 @@ export class Worker {
     this.#link.send(Kind.DONE, stream, { status: 'error', error, retriable: false });
   }
 
-  /** @param {number} stream @param {any} call */
-  async #call(stream, call) {
+  /** @param {Frame} frame */
+  async #call({ stream, envelope, payload }) {
     const controller = new AbortController();
     this.#calls.set(stream, controller);
-    if (this.#tools) await answer(this.#tools, stream, call, controller.signal);
+    if (this.#tools) await answer(this.#tools, stream, envelope, payload, controller.signal);
     else this.#link.send(Kind.RETURN, stream, { ok: false, error: { error: 'LoadError', message: 'no graph has been loaded', code: 'internal' } });
     this.#calls.delete(stream);
+  }
+
+  /** A request of the server is for the application's own HTTP app. @param {Frame} frame */
+  async #request(frame) {
+    const exchange = this.#exchanges.accept(frame);
+    const { app } = this.#parts;
+    if (app) await app.serve(exchange);
+    else exchange.respond({ pass: true });
   }
 }
 
 /**
  * @param {Library} library
  * @param {Link} link
- * @param {Log} log
- * @param {Map<string, import('./loader.mjs').Loaded>} graphs
+ * @param {{log: Log, graphs: Map<string, import('./loader.mjs').Loaded>, parts: Parts, exchanges: Exchanges, describer: Describer}} rest
  * @returns {Tools}
  */
-export function toolsOver(library, link, log, graphs) {
+export function toolsOver(library, link, { graphs, ...rest }) {
   const Saver = saverClass(library.checkpoint);
   const Store = storeClass(library.checkpoint);
   const Cache = cacheClass(library.checkpoint);
   const { serde } = new Saver(link);
   const cache = new Cache(link);
+  const { parts } = rest;
   return {
+    ...rest,
     link,
-    log,
     library,
     version: library.version,
     graph: (id) => found(graphs, id),
     bind: (graph, scope, run) => {
-      return copyOf(graph, scope && new Saver(link, scope, serde), new Store(link, run), cache);
+      const checkpointer = scope && (parts.checkpointer ?? new Saver(link, scope, serde));
+      return copyOf(graph, checkpointer, parts.store ?? new Store(link, run), cache);
     },
   };
 }

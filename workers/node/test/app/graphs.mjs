@@ -136,3 +136,13 @@ export const leaves = new StateGraph(State)
     await sleep(60_000, undefined, { signal: config.signal });
     return {};
   }).addEdge('__start__', 'a').compile();
+
+/** Goes one way or the other. */
+export const chooses = new StateGraph(State)
+  .addNode('left', () => ({})).addNode('right', () => ({}))
+  .addConditionalEdges('__start__', ({ x }) => (x ? 'left' : 'right'), ['left', 'right']).compile();
+
+/** Two steps of a graph within another. */
+export const nests = new StateGraph(State)
+  .addNode('sub', new StateGraph(State).addNode('one', () => ({})).addNode('two', () => ({})).addEdge('__start__', 'one').addEdge('one', 'two').compile())
+  .addEdge('__start__', 'sub').compile();

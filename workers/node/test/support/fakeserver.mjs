@@ -32,6 +32,8 @@ export class FakeServer {
   #waiting = new Map();
   /** @type {Map<number, any>} */
   #runs = new Map();
+  /** @type {Map<number, Scripted>} */
+  #exchanges = new Map();
   /** Refuses an operation when it returns an error. @type {(op: any) => any} */
   refuse = () => undefined;
 
@@ -52,9 +54,9 @@ export class FakeServer {
     return this.#once('hello');
   }
 
-  /** @param {Record<string, string>} graphs @returns {Promise<any>} */
-  load(graphs) {
-    this.send(Kind.LOAD, 0, { graphs, slots: 10, delta_max_supersteps: 5000 });
+  /** @param {Record<string, string>} graphs @param {any} [parts] @returns {Promise<any>} */
+  load(graphs, parts = {}) {
+    this.send(Kind.LOAD, 0, { graphs, parts, slots: 10, delta_max_supersteps: 5000 });
     return this.#once('loaded');
   }
 
@@ -81,10 +83,32 @@ export class FakeServer {
     return this.run(request).ended;
   }
 
-  /** @param {any} call @returns {Promise<{envelope: any, result: any}>} */
-  async call(call) {
+  /** Begins an exchange as for a client's request. @param {any} request */
+  request(request) {
+    const number = (this.#exchanges.size + 1) * 2;
+    const exchange = new Scripted(this, number, {});
+    this.#exchanges.set(number, exchange);
+    const plain = { method: 'GET', target: '/', headers: [['host', 'test.local']], scheme: 'http', client: '127.0.0.1:5', websocket: false, run: 0, inner: false, user: null };
+    this.send(Kind.REQUEST, number, { ...plain, ...request });
+    return exchange;
+  }
+
+  /** Makes a whole request without a body. @param {any} request @returns {Promise<{response: any, body: Buffer}>} */
+  async fetch(request) {
+    const exchange = this.request(request);
+    exchange.body(Buffer.alloc(0), { end: true });
+    return { response: await exchange.response(), body: exchange.head.pass ? Buffer.alloc(0) : await exchange.all() };
+  }
+
+  /** The next exchange that the worker begins. @returns {Promise<Scripted>} */
+  begun() {
+    return this.#once('begun');
+  }
+
+  /** @param {any} call @param {Uint8Array[]} [body] @returns {Promise<{envelope: any, result: any}>} */
+  async call(call, body) {
     const stream = ++this.#last;
-    this.send(Kind.CALL, stream, call);
+    this.send(Kind.CALL, stream, call, body);
     const { envelope, payload } = await this.#once(`return ${stream}`);
     return { envelope, result: payload.length ? JSON.parse(payload.toString()) : null };
   }
@@ -119,7 +143,16 @@ export class FakeServer {
     if (kind === Kind.CHUNK) this.#chunk(stream, { event: envelope.event, data: JSON.parse(payload.toString()) });
     if (kind === Kind.DONE) this.#waiting.get(`done ${stream}`)?.(frame);
     if (kind === Kind.RETURN) this.#waiting.get(`return ${stream}`)?.(frame);
+    if (kind === Kind.REQUEST) this.#begun(stream, envelope);
+    if (kind >= Kind.RESPONSE && kind <= Kind.HANGUP) this.#exchanges.get(stream)?.take(frame);
     if (kind === Kind.ASK || kind === Kind.TELL) this.#store(frame);
+  }
+
+  /** @param {number} number @param {any} request */
+  #begun(number, request) {
+    const exchange = new Scripted(this, number, request);
+    this.#exchanges.set(number, exchange);
+    this.#waiting.get('begun')?.(exchange);
   }
 
   /** @param {number} stream @param {any} chunk */
@@ -135,6 +168,81 @@ export class FakeServer {
     const error = this.refuse(envelope);
     const answer = error ? { envelope: { ok: false, error } } : this.storage.apply(envelope, payload);
     if (kind === Kind.ASK) this.send(Kind.ANSWER, stream, answer.envelope, /** @type {any} */ (answer).payload);
+  }
+}
+
+/** The server's side of one exchange: it sends what it is told and keeps what comes. */
+export class Scripted {
+  /** @type {any} the RESPONSE, once it has come */
+  head = undefined;
+  /** @type {{data: Buffer, envelope: any}[]} */
+  parts = [];
+  /** @type {any} the HANGUP, once it has come */
+  gone = undefined;
+  /** Bytes the worker may still send. */
+  granted = 256 * 1024;
+  /** Bytes this side has been given room for. */
+  room = 256 * 1024;
+  #wake = () => {};
+
+  /** @param {FakeServer} server @param {number} number @param {any} request */
+  constructor(server, number, request) {
+    this.server = server;
+    this.number = number;
+    this.request = request;
+  }
+
+  /** @param {import('../../src/frames.mjs').Frame} frame */
+  take({ kind, envelope, payload }) {
+    if (kind === Kind.RESPONSE) this.head = envelope;
+    if (kind === Kind.BODY) this.parts.push({ data: Buffer.from(payload), envelope });
+    if (kind === Kind.ROOM) this.room += envelope.bytes;
+    if (kind === Kind.HANGUP) this.gone = envelope;
+    if (kind === Kind.BODY) this.granted -= payload.byteLength;
+    this.#wake();
+  }
+
+  /** @param {() => any} ready */
+  async until(ready) {
+    while (!ready()) await new Promise((/** @type {(_: void) => void} */ resolve) => { this.#wake = resolve; });
+  }
+
+  /** @returns {Promise<any>} */
+  async response() {
+    await this.until(() => this.head || this.gone);
+    return this.head;
+  }
+
+  /** The whole body, with room for all of it. */
+  async all() {
+    await this.until(() => {
+      this.grant();
+      return this.gone || this.parts.at(-1)?.envelope.end;
+    });
+    return Buffer.concat(this.parts.map(({ data }) => data));
+  }
+
+  /** Gives back the room of what has come. */
+  grant() {
+    const bytes = 256 * 1024 - this.granted;
+    if (bytes === 0) return;
+    this.granted += bytes;
+    this.server.send(Kind.ROOM, this.number, { bytes });
+  }
+
+  /** @param {Uint8Array | string} data @param {any} [envelope] */
+  body(data, envelope = {}) {
+    this.server.send(Kind.BODY, this.number, envelope, [Buffer.from(data)]);
+  }
+
+  /** @param {any} envelope */
+  respond(envelope) {
+    this.server.send(Kind.RESPONSE, this.number, envelope);
+  }
+
+  /** @param {any} [envelope] */
+  hangUp(envelope = {}) {
+    this.server.send(Kind.HANGUP, this.number, envelope);
   }
 }
 
