@@ -65,6 +65,9 @@ type Run struct {
 	// Checkpointed says whether the run has written a checkpoint; a retry then continues instead of starting over.
 	Checkpointed bool
 
+	// Followed tells with a claim that somebody follows the thread's stream: all frames are kept (reference 10.4).
+	Followed bool
+
 	// A recorded cancel; "" = none.
 	CancelAction CancelAction
 	CancelReason string

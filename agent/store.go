@@ -31,6 +31,7 @@ type Store interface {
 	CronStore
 	NoticeStore
 	ValueStore
+	FrameStore
 
 	// CreateThread inserts a thread. If it exists: CodeConflict, or with reuse the stored one.
 	CreateThread(ctx context.Context, t Thread, reuse bool) (Thread, error)
@@ -99,16 +100,6 @@ type Store interface {
 	PruneCheckpoints(ctx context.Context, threadIDs []string, keepLatest bool) error
 	DeltaHistory(ctx context.Context, key CheckpointKey, channels []string) ([]DeltaHistory, error)
 
-	// AppendFrames stores frames of resumable runs.
-	AppendFrames(ctx context.Context, frames []Frame) Commit
-	// Frames returns the kept frames of a run with Seq > after, in order.
-	Frames(ctx context.Context, runID string, after int64, limit int) ([]Frame, error)
-	// GoneThread returns what is left of the thread of a temporary run that has ended, its id and its metadata, as long as
-	// the run's frames are kept; CodeNotFound "Run not found" without.
-	GoneThread(ctx context.Context, runID string) (Thread, error)
-	// DropFrames removes the frames of runs that ended before the given time.
-	DropFrames(ctx context.Context, endedBefore time.Time) error
-
 	// StoreBatch executes the operations in order; later ones see earlier puts (reference 15). A nil RefreshTTL counts as
 	// false: ItemRules fills it in.
 	StoreBatch(ctx context.Context, ops []StoreOp, now time.Time) ([]StoreResult, error)
@@ -157,7 +148,9 @@ type Finish struct {
 	Status   RunStatus // success, error, timeout, or interrupted when it was stopped
 	Failure  *Failure
 	Snapshot *Snapshot // nil = the run wrote no checkpoint
-	Now      time.Time
+	// Tail, when set, is where the run's last frames are kept in the same transaction, unless it is rolled back.
+	Tail *Tail
+	Now  time.Time
 }
 
 // Finished is the state after a run changed.

@@ -63,15 +63,17 @@ type Engine struct {
 	described descriptions
 
 	mu       sync.Mutex
-	pool     map[string]*seat    // live workers by id
-	failures map[string]string   // graph id -> why it cannot be loaded
-	faults   map[place]string    // part of a language -> why it cannot be loaded
-	broken   map[string]string   // language -> why no worker of it comes up
-	arrival  chan struct{}       // closed and replaced when a worker arrives
-	tracks   map[string]*track   // runs somebody here executes or watches
-	peers    map[string]struct{} // other instances whose end is awaited
-	wanted   map[string]struct{} // runs other instances watch and nobody here executes yet
-	starved  bool                // pending runs may be waiting for a slot
+	pool     map[string]*seat      // live workers by id
+	failures map[string]string     // graph id -> why it cannot be loaded
+	faults   map[place]string      // part of a language -> why it cannot be loaded
+	broken   map[string]string     // language -> why no worker of it comes up
+	arrival  chan struct{}         // closed and replaced when a worker arrives
+	tracks   map[string]*track     // runs somebody here executes or watches
+	latest   map[string]*execution // thread id -> its newest attempt here, until that has told its end
+	hubs     map[string]*threadHub // threads that somebody follows
+	peers    map[string]struct{}   // other instances whose end is awaited
+	wanted   map[string]struct{}   // runs other instances watch and nobody here executes yet
+	starved  bool                  // pending runs may be waiting for a slot
 	draining bool
 	left     bool // drained: nobody can be told anything here any more
 
@@ -93,7 +95,7 @@ func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, cl
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
 		pool: map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
-		tracks: map[string]*track{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{},
+		tracks: map[string]*track{}, latest: map[string]*execution{}, hubs: map[string]*threadHub{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{},
 		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
 	}
 }
@@ -131,6 +133,11 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.syncAssistants(ctx); err != nil {
 		return err
 	}
+	last, err := e.store.LastFrame(ctx, "")
+	if err != nil {
+		return fmt.Errorf("look for the last frame: %w", err)
+	}
+	e.frameID.after(last)
 	if err := e.rescue(ctx); err != nil {
 		return err
 	}
@@ -148,6 +155,7 @@ func (e *Engine) Start(ctx context.Context) error {
 		e.every(e.life, e.cfg.RescueEvery, "looking after runs of other servers failed", e.compareFollowed)
 	})
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "dropping expired stream frames failed", e.dropFrames) })
+	e.loops.Go(func() { e.every(e.life, e.cfg.StreamTTL/2, "renewing followed threads failed", e.renewHubs) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.ItemsEvery, "dropping expired items failed", e.dropItems) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.SweepEvery, "the sweep of expired threads failed", e.sweepThreads) })
 	if err := e.workers.Start(e); err != nil {
@@ -203,7 +211,7 @@ func (e *Engine) dropItems(ctx context.Context) error {
 }
 
 // Drain claims nothing more, lets running runs finish within the grace period, hands the rest back without using an
-// attempt, ends all subscriptions and waiters, and stops the workers. Where another instance lives, readers of runs that
+// attempt, ends all subscriptions and waiters (of threads on which nothing runs here at once), and stops the workers. Where another instance lives, readers of runs that
 // only wait here stay too: the other one executes them, and their frames come over the bus. ctx ends the grace period early. It is called once.
 func (e *Engine) Drain(ctx context.Context) error {
 	pending := e.startDraining()
@@ -212,6 +220,7 @@ func (e *Engine) Drain(ctx context.Context) error {
 			t.abandon(errLeaving())
 		}
 	}
+	e.failHubs(false)
 	e.stop()
 	e.loops.Wait()
 	e.wakeAll()
@@ -318,4 +327,5 @@ func (e *Engine) abandonAll() {
 	for _, t := range all {
 		t.abandon(errLeaving())
 	}
+	e.failHubs(true)
 }

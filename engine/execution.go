@@ -23,17 +23,25 @@ type execution struct {
 	grace    *time.Timer // runs out when a cancelled run does not stop
 	timedOut bool
 	over     bool // Done, Lost or handed back: nothing the worker says counts any more
+
+	told chan struct{} // closed when the end of this attempt has been told, or another attempt is to follow
 }
 
 // launch starts a claimed run on a reserved slot, which Engine.running counts already; fresh as in agent.Job.
 func (e *Engine) launch(r agent.Run, s *seat, fresh bool) {
 	t := e.hold(r.ID, r.ThreadID)
-	x := &execution{e: e, run: r, t: t, seat: s}
+	x := &execution{e: e, run: r, t: t, seat: s, told: make(chan struct{})}
 	t.prepare(r)
 	e.mu.Lock()
 	t.exec = x
 	asked := t.asked
+	before := e.latest[r.ThreadID]
+	e.latest[r.ThreadID] = x
 	e.mu.Unlock()
+	before.awaitTold()
+	if h := e.hub(r.ThreadID); h != nil {
+		t.attachHub(h)
+	}
 	t.detach()
 	t.publish("metadata", json.RawMessage(`{"run_id":"`+r.ID+`","attempt":`+strconv.Itoa(r.Attempt)+`}`))
 	x.mu.Lock()
@@ -59,16 +67,73 @@ func (e *Engine) launchClaimed(r agent.Run, s *seat) {
 	e.launch(r, s, false)
 }
 
-// prepare sets the track up for an attempt; a later one goes on after the frames kept by earlier ones.
-func (t *track) prepare(r agent.Run) {
-	t.mu.Lock()
-	t.threadID = r.ThreadID
-	t.keep = r.Kwargs.Resumable
-	fresh := t.seq == 0
-	t.mu.Unlock()
-	if !t.keep || !fresh || r.Epoch <= 1 { // the epoch: an attempt handed back by a drain does not count
+// awaitTold waits until an attempt that has ended has told its end: streams of threads tell one run after another. It may
+// be nil.
+func (x *execution) awaitTold() {
+	if x == nil {
 		return
 	}
+	x.mu.Lock()
+	over := x.over
+	x.mu.Unlock()
+	if over {
+		<-x.told
+	}
+}
+
+// forgetAttempt lets the next run of the thread tell its frames.
+func (x *execution) forgetAttempt() {
+	x.e.mu.Lock()
+	if x.e.latest[x.run.ThreadID] == x {
+		delete(x.e.latest, x.run.ThreadID)
+	}
+	x.e.mu.Unlock()
+	close(x.told)
+}
+
+// prepare sets the track up for an attempt; a later one goes on after the frames kept by earlier ones.
+func (t *track) prepare(r agent.Run) {
+	if r.Followed {
+		t.e.keepHub(r.ThreadID)
+	}
+	hub := t.e.hub(r.ThreadID)
+	t.mu.Lock()
+	t.threadID, t.tail = r.ThreadID, nil
+	t.resume = r.Kwargs.Resumable
+	t.keep = t.resume || hub != nil
+	fresh := t.seq == 0
+	t.mu.Unlock()
+	if !t.keep {
+		return
+	}
+	if hub != nil || t.e.hasPeers() { // whose frames may have come before on this thread
+		t.goAfter(t.e.lastFrame(r.ThreadID))
+	}
+	if fresh && r.Epoch > 1 { // the epoch: an attempt handed back by a drain does not count
+		t.continueSeq(r)
+	}
+}
+
+// goAfter makes the next frame come after one of the thread.
+func (t *track) goAfter(id string) {
+	t.mu.Lock()
+	t.after = agent.FramePosition(id)
+	t.mu.Unlock()
+}
+
+// lastFrame returns the id of a thread's last kept frame; the next ids made here are greater.
+func (e *Engine) lastFrame(threadID string) string {
+	last, err := e.store.LastFrame(context.Background(), threadID)
+	if err != nil {
+		e.log.Error("looking for the last frame of a thread failed", "thread_id", threadID, "error", err)
+	}
+	e.frameID.after(last)
+	return last
+}
+
+// continueSeq makes frames count on from those that earlier attempts elsewhere have kept. Of a run that is not resumable
+// some may have been told without being kept: an attempt then begins far behind.
+func (t *track) continueSeq(r agent.Run) {
 	var last agent.Frame
 	for {
 		page, err := t.e.store.Frames(context.Background(), r.ID, last.Seq, 1000)
@@ -80,6 +145,9 @@ func (t *track) prepare(r agent.Run) {
 	t.e.frameID.after(last.ID)
 	t.mu.Lock()
 	t.seq = max(t.seq, last.Seq)
+	if !t.resume {
+		t.seq = max(t.seq, (r.Epoch-1)<<32)
+	}
 	t.mu.Unlock()
 }
 
@@ -171,7 +239,7 @@ func (x *execution) conclude(d agent.Done) {
 func (x *execution) store(d agent.Done) {
 	f := agent.Finish{Fence: fenceOf(x.run), Snapshot: d.Snapshot}
 	f.Status, f.Failure = x.verdict(d)
-	x.t.flushed()
+	f.Tail = x.t.reserveTail()
 	finished, err := retry(x, func() (agent.Finished, error) {
 		f.Now = x.e.clock()
 		return x.e.store.Finish(context.Background(), f)
@@ -238,8 +306,12 @@ func (x *execution) settle(f agent.Finished, err error, s *agent.Snapshot) {
 	x.t.exec = nil
 	x.e.mu.Unlock()
 	x.t.settle(res)
+	x.forgetAttempt()
 	x.t.drop()
 	x.e.publishEnd(x.t, res)
+	if res.Run.Temporary {
+		x.e.closeHub(res.Run.ThreadID)
+	}
 	if f.Thread != nil && f.Thread.Status == agent.ThreadBusy {
 		x.e.wakeAll()
 	}
@@ -247,6 +319,8 @@ func (x *execution) settle(f agent.Finished, err error, s *agent.Snapshot) {
 
 // leave takes the execution off its track, which then follows whoever claims the run next.
 func (x *execution) leave() {
+	x.t.unhub()
+	x.forgetAttempt()
 	x.e.mu.Lock()
 	x.t.exec = nil
 	x.t.asked = nil

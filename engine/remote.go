@@ -20,7 +20,9 @@ const (
 	topicHere      = "here"      // an instance that was there before answers a hello
 	topicAssistant = "assistant" // a system assistant was changed
 	topicCrons     = "crons"     // the dates of crons have changed
-	topicFrames    = "frames/"
+	topicFollow    = "follow"    // somebody follows threads
+	topicFrames    = "frames/"   // of a run that another instance watches
+	topicThread    = "thread/"   // frames of a thread that somebody follows
 )
 
 // maxWanted bounds how many watched runs of other instances are remembered.
@@ -37,7 +39,9 @@ type note struct {
 	Failure     *agent.Failure  `json:"failure,omitempty"`
 	Body        json.RawMessage `json:"body,omitempty"`
 	Framed      bool            `json:"framed,omitempty"` // the run's frames go over the bus, its end frame last
-	Frame       *agent.Frame    `json:"frame,omitempty"`  // nil in a frames topic = joined
+	Frame       *agent.Frame    `json:"frame,omitempty"`  // nil in a topic of frames = joined
+	Threads     []string        `json:"threads,omitempty"`
+	Gone        bool            `json:"gone,omitempty"` // the thread is no more
 }
 
 func (e *Engine) say(topic string, n note) {
@@ -53,6 +57,7 @@ func (e *Engine) listen() {
 	on(topicCancel, e.heardCancel)
 	on(topicJoin, e.heardJoin)
 	on(topicEnd, e.heardEnd)
+	on(topicFollow, e.heardFollow)
 	on(topicAssistant, func(n note) { e.system.drop(n.AssistantID) })
 	on(topicCrons, func(note) { e.wakeCrons() })
 	on(topicHello, func(n note) {
@@ -276,6 +281,7 @@ func (e *Engine) settleRemote(f agent.Finished, r agent.Run) {
 		f.Run = r
 	}
 	e.noticeWritten(f.Run)
+	e.tellEnded(f)
 	e.say(topicEnd, note{RunID: r.ID, Thread: r.ThreadID, Outcome: f.Outcome, Failure: f.Run.Failure})
 	if t := e.lookup(r.ID); t != nil {
 		e.settleWatched(context.Background(), t, f)

@@ -110,6 +110,9 @@ func (e *Engine) reserveFor(a *agent.Admission) *seat {
 
 // follow carries out what an admission decided.
 func (e *Engine) follow(a agent.Admitted, s *seat) {
+	for _, r := range a.Ended {
+		e.settleEnded(r)
+	}
 	if a.Run.Status == agent.RunRunning && s != nil {
 		e.launch(a.Run, s, a.Thread.Language == "")
 	} else {
@@ -121,9 +124,6 @@ func (e *Engine) follow(a agent.Admitted, s *seat) {
 	}
 	for _, r := range a.Cancels {
 		e.pushCancel(r)
-	}
-	for _, r := range a.Ended {
-		e.settleEnded(r)
 	}
 }
 
@@ -263,16 +263,16 @@ func inFlight(r agent.Run) bool { return r.Status == agent.RunPending || r.Statu
 func (e *Engine) JoinStream(ctx context.Context, threadID, runID string, from From) (*Subscription, error) {
 	t := e.hold(runID, threadID)
 	s := t.subscribe()
-	if err := e.join(ctx, s, threadID, runID, from); err != nil {
+	if err := e.join(ctx, t, s, threadID, runID, from); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
 }
 
-func (e *Engine) join(ctx context.Context, s *Subscription, threadID, runID string, from From) error {
-	if !s.t.executedHere() {
-		s.t.attach() // before the store is read, so that no end is missed in between
+func (e *Engine) join(ctx context.Context, t *track, s *Subscription, threadID, runID string, from From) error {
+	if !t.executedHere() {
+		t.attach() // before the store is read, so that no end is missed in between
 	}
 	r, err := e.store.Run(ctx, threadID, runID)
 	gone := slipway.ErrorCode(err) == slipway.CodeNotFound
@@ -285,7 +285,7 @@ func (e *Engine) join(ctx context.Context, s *Subscription, threadID, runID stri
 		}
 	}
 	if r.Kwargs.Resumable && from.LastEventID != "" {
-		if err := e.startReplay(ctx, s, r, from); err != nil {
+		if err := e.startReplay(ctx, t, s, r, from); err != nil {
 			return err
 		}
 	}
@@ -308,11 +308,11 @@ func (e *Engine) expiredRun(ctx context.Context, threadID, runID string, missing
 }
 
 // startReplay makes the subscription tell kept frames first.
-func (e *Engine) startReplay(ctx context.Context, s *Subscription, r agent.Run, from From) error {
+func (e *Engine) startReplay(ctx context.Context, t *track, s *Subscription, r agent.Run, from From) error {
 	if r.Status == agent.RunRunning && r.Instance != e.cfg.Instance {
-		s.t.awaitJoined(ctx)
+		t.awaitJoined(ctx)
 	}
-	s.t.flushed()
+	t.flushed()
 	s.replay = true
 	s.fetch = func(ctx context.Context, after int64) ([]agent.Frame, error) {
 		frames, err := e.store.Frames(ctx, r.ID, after, 256)

@@ -131,9 +131,11 @@ func (e *Engine) keepUpdate(ctx context.Context, threadID, graph string, answer 
 		return nil, fmt.Errorf("read the worker's answer to a state update: %w", err)
 	}
 	if a.Snapshot != nil {
-		if _, err := e.store.PutState(ctx, threadID, graph, *a.Snapshot, e.clock()); err != nil {
+		t, err := e.store.PutState(ctx, threadID, graph, *a.Snapshot, e.clock())
+		if err != nil {
 			return nil, err
 		}
+		e.tellState(t)
 	}
 	configurable := parse(parse(a.Config)["configurable"])
 	checkpoint := fields{}

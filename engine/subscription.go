@@ -16,9 +16,10 @@ const maxWaiting = 64 << 20
 // maxSeq marks a frame that was made up at the end of a stream and was never numbered.
 const maxSeq = math.MaxInt64
 
-// Subscription is a reader of a run's stream. It has one reader; Close may be called from anywhere.
+// Subscription is a reader of a run's stream or of a thread's. It has one reader; Close may be called from anywhere.
 type Subscription struct {
-	t     *track
+	limit int                 // frames that may wait
+	leave func(*Subscription) // called once, by Close
 	ready chan struct{}
 
 	mu      sync.Mutex
@@ -30,14 +31,35 @@ type Subscription struct {
 	// Replay (reference 10.3), used by the reader only.
 	replay   bool
 	fetch    func(ctx context.Context, after int64) ([]agent.Frame, error)
-	last     string // frames with ids up to it are not told again
-	position int64  // highest Seq fetched
+	place    func(agent.Frame) int64 // what fetch counts in
+	fresh    func(agent.Frame) bool  // false for what has been told already
+	position int64                   // highest place fetched
 	page     []agent.Frame
+	ends     bool // the stream has an `end`
 	over     bool
+
+	last string // of a run's stream: frames with ids up to it are not told again
+	told int64  // of a thread's stream: the position of the last frame told
 }
 
-func newSubscription(t *track) *Subscription {
-	return &Subscription{t: t, ready: make(chan struct{}, 1)}
+// newSubscription makes a reader of a run's stream.
+func newSubscription(limit int, leave func(*Subscription)) *Subscription {
+	s := &Subscription{limit: limit, leave: leave, ready: make(chan struct{}, 1), ends: true}
+	s.place = func(f agent.Frame) int64 { return f.Seq }
+	s.fresh = s.unheard
+	return s
+}
+
+// unheard is fresh for a run's stream, whose ids rise.
+func (s *Subscription) unheard(f agent.Frame) bool {
+	if f.ID == "" {
+		return true
+	}
+	if !idAfter(f.ID, s.last) {
+		return false
+	}
+	s.last = f.ID
+	return true
 }
 
 func errLeaving() error {
@@ -51,7 +73,7 @@ func (s *Subscription) push(f agent.Frame) bool {
 	if s.closed || s.err != nil {
 		return false
 	}
-	if n := len(s.queue); n >= s.t.e.cfg.Buffer || n > 0 && s.waiting+len(f.Data) > maxWaiting {
+	if n := len(s.queue); n >= s.limit || n > 0 && s.waiting+len(f.Data) > maxWaiting {
 		s.err = slipway.Errorf(slipway.CodeUnavailable,
 			"the reader of this stream is too slow: %d frames with %d bytes were waiting; connect again to go on", n, s.waiting)
 		s.queue, s.waiting = nil, 0
@@ -79,7 +101,7 @@ func (s *Subscription) signal() {
 	}
 }
 
-// Next returns the next frame, io.EOF after the `end` frame, or another error when the stream ended early: the client
+// Next returns the next frame, io.EOF after a run's `end` frame, or another error when the stream ended early: the client
 // connects again.
 func (s *Subscription) Next(ctx context.Context) (agent.Frame, error) {
 	for {
@@ -90,15 +112,28 @@ func (s *Subscription) Next(ctx context.Context) (agent.Frame, error) {
 		if err != nil {
 			return agent.Frame{}, err
 		}
-		if !ok || (f.ID != "" && !idAfter(f.ID, s.last)) {
+		if !ok || s.behind(f) || !s.fresh(f) {
 			continue
 		}
-		if f.ID != "" {
-			s.last = f.ID
-		}
-		s.over = f.Event == "end"
+		s.told = max(s.told, agent.FramePosition(f.ID))
+		s.over = s.ends && f.Event == "end"
 		return f, nil
 	}
+}
+
+// behind says that frames of another instance which come before f have not arrived yet; they are read from the store, and
+// then f again.
+func (s *Subscription) behind(f agent.Frame) bool {
+	if s.ends || f.After <= s.told {
+		return false
+	}
+	f.After = 0
+	s.mu.Lock()
+	s.queue = append([]agent.Frame{f}, s.queue...)
+	s.waiting += len(f.Data)
+	s.mu.Unlock()
+	s.replay, s.position = true, s.told
+	return true
 }
 
 func (s *Subscription) take(ctx context.Context) (agent.Frame, bool, error) {
@@ -143,7 +178,7 @@ func (s *Subscription) takeReplay(ctx context.Context) (agent.Frame, bool, error
 	}
 	f := s.page[0]
 	s.page = s.page[1:]
-	s.position = f.Seq
+	s.position = s.place(f)
 	return f, true, nil
 }
 
@@ -158,10 +193,7 @@ func (s *Subscription) Close() {
 		return
 	}
 	s.fail(io.ErrClosedPipe)
-	s.t.mu.Lock()
-	delete(s.t.subs, s)
-	s.t.mu.Unlock()
-	s.t.drop()
+	s.leave(s)
 }
 
 // Waiter waits for the end of a run. Result or Close must be called.

@@ -108,7 +108,9 @@ func (e *Engine) dropThread(ctx context.Context, id, reason string) error {
 				return err
 			}
 		}
-		err = e.store.DeleteThread(ctx, id)
+		if err = e.store.DeleteThread(ctx, id); err == nil {
+			e.closeHub(id)
+		}
 		if slipway.ErrorCode(err) != slipway.CodeConflict || ctx.Err() != nil {
 			return err
 		}

@@ -23,9 +23,13 @@ type track struct {
 	threadID string
 	subs     map[*Subscription]struct{}
 	seq      int64
-	keep     bool // resumable: frames have ids and are stored
-	shared   bool // another instance watches
-	ending   bool // the run has ended elsewhere; only its last frames are still to come
+	keep     bool       // frames have ids and are stored: the run is resumable or its thread is followed
+	resume   bool       // resumable: the ids are shown to those who watch the run
+	hub      *threadHub // of the followed thread; nil = nobody follows it
+	tail     *agent.Tail
+	after    int64 // agent.Frame.After of the next frame
+	shared   bool  // another instance watches
+	ending   bool  // the run has ended elsewhere; only its last frames are still to come
 	joined   chan struct{}
 	ended    bool   // the end frame has passed
 	result   Result // valid once done is closed
@@ -85,25 +89,50 @@ func (t *track) drop() {
 func (t *track) publish(event string, data json.RawMessage) {
 	t.mu.Lock()
 	t.seq++
-	f := agent.Frame{RunID: t.runID, ThreadID: t.threadID, Seq: t.seq, Event: event, Data: data}
+	f := agent.Frame{RunID: t.runID, ThreadID: t.threadID, Seq: t.seq, Event: event, Data: data, After: t.after}
+	t.after = 0
 	if t.keep {
 		f.ID = t.e.frameID.next(t.e.clock())
 		t.batch = append(t.batch, f)
 		t.flushLocked()
 	}
-	t.fanOut(f)
-	shared := t.shared
+	hub, shared := t.tellLocked(f)
 	full := t.flushing
 	if len(t.batch) < maxBatch {
 		full = nil
 	}
 	t.mu.Unlock()
-	if shared {
-		t.e.publishFrame(f)
-	}
+	t.tellOthers(f, hub, shared)
 	if full != nil {
 		<-full
 	}
+}
+
+// tellLocked sends a frame to everybody in this process; called with mu held. tellOthers goes with it.
+func (t *track) tellLocked(f agent.Frame) (hub *threadHub, shared bool) {
+	if t.hub != nil {
+		t.hub.fanOut(f)
+	}
+	t.fanOut(t.shown(f))
+	return t.hub, t.shared
+}
+
+// tellOthers sends a frame to the other instances that listen.
+func (t *track) tellOthers(f agent.Frame, hub *threadHub, shared bool) {
+	if hub != nil {
+		t.e.publishThreadFrame(f)
+	}
+	if shared {
+		t.e.publishFrame(t.shown(f))
+	}
+}
+
+// shown is a frame as those who watch the run see it: only a resumable run's have ids (reference 10.1).
+func (t *track) shown(f agent.Frame) agent.Frame {
+	if !t.resume {
+		f.ID = ""
+	}
+	return f
 }
 
 // fanOut is called with mu held.
@@ -141,6 +170,10 @@ func (t *track) flushLocked() {
 func (t *track) flushed() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.storeLocked()
+}
+
+func (t *track) storeLocked() {
 	if len(t.batch) == 0 {
 		return
 	}
@@ -150,7 +183,7 @@ func (t *track) flushed() {
 
 // subscribe adds a reader of the frames from now on.
 func (t *track) subscribe() *Subscription {
-	s := newSubscription(t)
+	s := newSubscription(t.e.cfg.Buffer, t.unsubscribe)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
@@ -164,6 +197,13 @@ func (t *track) subscribe() *Subscription {
 	return s
 }
 
+func (t *track) unsubscribe(s *Subscription) {
+	t.mu.Lock()
+	delete(t.subs, s)
+	t.mu.Unlock()
+	t.drop()
+}
+
 // settle ends the run for everybody here: error and end frames, waiters. It happens once.
 func (t *track) settle(res Result) {
 	t.mu.Lock()
@@ -175,13 +215,84 @@ func (t *track) settle(res Result) {
 	t.result = res
 	ended := t.ended
 	t.mu.Unlock()
-	if !ended {
-		if f := res.Run.Failure; f != nil && (res.Outcome == agent.RunError || res.Outcome == agent.RunTimeout) {
-			t.publish("error", marshal(f))
-		}
-		t.publish("end", endData(t.runID, res.Outcome))
+	switch {
+	case ended:
+	case t.tail != nil:
+		t.tellTail(*t.tail, res)
+	default:
+		t.publishTail(res)
 	}
+	t.flushed()
 	t.close()
+}
+
+// tellTail tells the last frames, which the end of the run has stored.
+func (t *track) tellTail(tail agent.Tail, res Result) {
+	for _, f := range tail.Frames(res.Run, res.Outcome) {
+		if f.Event == "metadata" {
+			t.tellFollowers(f)
+			continue
+		}
+		t.mu.Lock()
+		hub, shared := t.tellLocked(f)
+		t.mu.Unlock()
+		t.tellOthers(f, hub, shared)
+	}
+}
+
+// publishTail tells the last frames of a run whose end was not stored with them. A rollback leaves no trace.
+func (t *track) publishTail(res Result) {
+	t.mu.Lock()
+	t.keep = t.keep && res.Outcome != agent.RunRollback
+	t.mu.Unlock()
+	for _, f := range (agent.Tail{}).Frames(res.Run, res.Outcome) {
+		if f.Event == "metadata" {
+			t.publishDone(f)
+			continue
+		}
+		t.publish(f.Event, f.Data)
+	}
+}
+
+// publishDone tells followers of the thread that the run is done.
+func (t *track) publishDone(f agent.Frame) {
+	t.mu.Lock()
+	t.seq++
+	f.Seq = t.seq
+	f.ID = t.e.frameID.next(t.e.clock())
+	if t.hub != nil && t.keep {
+		t.batch = append(t.batch, f)
+	}
+	t.mu.Unlock()
+	t.tellFollowers(f)
+}
+
+func (t *track) tellFollowers(f agent.Frame) {
+	t.mu.Lock()
+	hub := t.hub
+	t.mu.Unlock()
+	if hub == nil {
+		return
+	}
+	hub.fanOut(f)
+	t.e.publishThreadFrame(f)
+}
+
+// reserveTail sets aside the ids of the last frames before the run's end is written, so that whatever comes after the end
+// on the thread has greater ones, and hands every frame so far to the store. It is nil where no frames are kept.
+func (t *track) reserveTail() *agent.Tail {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.keep {
+		return nil
+	}
+	t.storeLocked()
+	tail := &agent.Tail{Seq: t.seq}
+	for i := range tail.IDs {
+		tail.IDs[i] = t.e.frameID.next(t.e.clock())
+	}
+	t.tail = tail
+	return tail
 }
 
 // abandon ends subscriptions and waiters without a result, with the reason: this process goes and another one carries on,

@@ -54,6 +54,7 @@ type Engine interface {
 	StreamRun(ctx context.Context, r engine.RunRequest) (agent.Run, Stream, error)
 	WaitRun(ctx context.Context, r engine.RunRequest) (agent.Run, Waiter, error)
 	JoinStream(ctx context.Context, threadID, runID string, from engine.From) (Stream, error)
+	FollowThread(ctx context.Context, threadID, lastEventID string) (Stream, error)
 	Wait(ctx context.Context, threadID, runID string) (engine.Result, error)
 	Run(ctx context.Context, threadID, runID string) (agent.Run, error)
 	Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error)
@@ -71,7 +72,7 @@ type Engine interface {
 	StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error)
 }
 
-// Stream is a run's stream; Next returns io.EOF after the last frame.
+// Stream is the stream of a run or of a thread; Next returns io.EOF after the last frame.
 type Stream interface {
 	Next(ctx context.Context) (agent.Frame, error)
 	Close()
@@ -186,6 +187,7 @@ func (a *API) routes() {
 	a.handle("POST /threads/{thread_id}/state/checkpoint", a.postStateCheckpoint)
 	a.handle("GET /threads/{thread_id}/history", a.getHistory)
 	a.handle("POST /threads/{thread_id}/history", a.postHistory)
+	a.handle("GET /threads/{thread_id}/stream", a.followThread)
 
 	for _, base := range []string{"/threads/{thread_id}/runs", "/runs"} {
 		a.handle("POST "+base, a.createRun)

@@ -36,3 +36,11 @@ func (e real) JoinStream(ctx context.Context, threadID, runID string, from engin
 	}
 	return s, nil
 }
+
+func (e real) FollowThread(ctx context.Context, threadID, lastEventID string) (Stream, error) {
+	s, err := e.Engine.FollowThread(ctx, threadID, lastEventID)
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}

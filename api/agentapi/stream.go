@@ -71,8 +71,8 @@ func (a *API) joinStream(w http.ResponseWriter, r *http.Request) error {
 // filter says which frames of a run a connection gets (reference 10.2). No modes and nil namespaces let everything pass.
 type filter struct{ modes, namespaces []string }
 
-func (f filter) passes(event string) bool {
-	base, namespace, _ := strings.Cut(event, "|")
+func (f filter) passes(frame agent.Frame) bool {
+	base, namespace, _ := strings.Cut(frame.Event, "|")
 	switch base {
 	case "metadata", "error", "feedback", "end":
 		return true
@@ -132,8 +132,24 @@ func (s *sse) flush() {
 	}
 }
 
-// send writes a stream to the end. Frames that are ready together go out together; a heartbeat goes out in between.
+// send writes a run's stream to the end.
 func (a *API) send(w http.ResponseWriter, r *http.Request, run agent.Run, s Stream, f filter, cancel bool) {
+	err := a.relay(w, r, s, f.passes)
+	switch {
+	case errors.Is(err, io.EOF):
+	case errors.Is(err, errCut) || r.Context().Err() != nil:
+		a.disconnected(r, run, cancel)
+	default: // no `end` frame has been sent: the client connects again
+		a.cfg.Log.Info("stream ended early", "run_id", run.ID, "error", err)
+	}
+}
+
+// errCut tells that the connection took no more.
+var errCut = errors.New("the connection of a stream was cut")
+
+// relay writes the frames of a stream that pass to the connection until one of the two ends, and returns why. Frames that
+// are ready together go out together; a heartbeat goes out in between.
+func (a *API) relay(w http.ResponseWriter, r *http.Request, s Stream, passes func(agent.Frame) bool) error {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -150,10 +166,9 @@ func (a *API) send(w http.ResponseWriter, r *http.Request, run agent.Run, s Stre
 		select {
 		case frame, ok := <-frames:
 			if !ok {
-				a.endStream(r, run, <-failed, cancel)
-				return
+				return <-failed
 			}
-			if f.passes(frame.Event) {
+			if passes(frame) {
 				out.frame(frame)
 			}
 			if len(frames) == 0 {
@@ -164,7 +179,7 @@ func (a *API) send(w http.ResponseWriter, r *http.Request, run agent.Run, s Stre
 			out.flush()
 		}
 	}
-	a.disconnected(r, run, cancel)
+	return errCut
 }
 
 // pump reads the stream ahead of the connection. The channel is closed at the end; then failed tells why.
@@ -187,15 +202,4 @@ func pump(ctx context.Context, s Stream) (frames chan agent.Frame, failed chan e
 		}
 	}()
 	return frames, failed
-}
-
-// endStream closes the connection; a stream that ended early has no `end` frame and the client connects again.
-func (a *API) endStream(r *http.Request, run agent.Run, err error, cancel bool) {
-	switch {
-	case errors.Is(err, io.EOF):
-	case r.Context().Err() != nil:
-		a.disconnected(r, run, cancel)
-	default:
-		a.cfg.Log.Info("stream ended early", "run_id", run.ID, "error", err)
-	}
 }

@@ -56,6 +56,7 @@ func (a *Agent) admit(c Conn, in agent.Admission) (agent.Admitted, error) {
 	}
 	out.Thread = t.Thread
 	out.Run, err = enter(c, in, left)
+	out.Run.Followed = t.Followed.After(in.Now)
 	return out, err
 }
 

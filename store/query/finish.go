@@ -19,7 +19,11 @@ func (a *Agent) Finish(ctx context.Context, f agent.Finish) (agent.Finished, err
 			return agent.Finished{}, err
 		}
 		r.Status, r.Failure = f.Status, f.Failure
-		return a.end(c, r, f.Snapshot, f.Now)
+		done, err := a.end(c, r, f.Snapshot, f.Now)
+		if err != nil || f.Tail == nil || done.Outcome == agent.RunRollback {
+			return done, err
+		}
+		return done, addFrames(c, f.Tail.Frames(done.Run, done.Outcome))
 	})
 }
 
@@ -215,9 +219,12 @@ func restore(c Conn, t *thread, runID string, now time.Time) error {
 	return nil
 }
 
-// removeRun deletes a rolled-back run without a trace in the thread.
+// removeRun deletes a rolled-back run without a trace in the thread: checkpoints, frames, row.
 func removeRun(c Conn, r agent.Run) error {
 	if err := dropRunCheckpoints(c, r.ThreadID, []string{r.ID}); err != nil {
+		return err
+	}
+	if _, err := c.Exec(`DELETE FROM frames WHERE run_id = ?`, r.ID); err != nil {
 		return err
 	}
 	_, err := c.Exec(`DELETE FROM runs WHERE id = ?`, r.ID)

@@ -9,34 +9,90 @@ import (
 	"github.com/slipway-dev/slipway/agent"
 )
 
-const insertFrame = `INSERT INTO frames (run_id, seq, thread_id, id, event, data) VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
+const insertFrame = `INSERT INTO frames (run_id, seq, thread_id, id, event, data, position)
+VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`
 
-// AppendFrames stores frames of resumable runs.
+// AppendFrames stores frames.
 func (a *Agent) AppendFrames(_ context.Context, frames []agent.Frame) agent.Commit {
-	return a.engine.Enqueue(func(c Conn) error {
-		for _, f := range frames {
-			if err := c.Send(insertFrame, f.RunID, f.Seq, f.ThreadID, f.ID, f.Event, string(f.Data)); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
+	return a.engine.Enqueue(func(c Conn) error { return addFrames(c, frames) })
 }
 
-const selectFrames = `SELECT run_id, seq, thread_id, id, event, data FROM frames WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`
+func addFrames(c Conn, frames []agent.Frame) error {
+	for _, f := range frames {
+		if err := c.Send(insertFrame, f.RunID, f.Seq, f.ThreadID, f.ID, f.Event, string(f.Data), agent.FramePosition(f.ID)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const frameColumns = `run_id, seq, thread_id, id, event, data`
+
+func scanFrame(s scanner) (f agent.Frame, err error) {
+	var data string
+	err = s.Scan(&f.RunID, &f.Seq, &f.ThreadID, &f.ID, &f.Event, &data)
+	f.Data = json.RawMessage(data)
+	return f, err
+}
+
+const selectFrames = `SELECT ` + frameColumns + ` FROM frames WHERE run_id = ? AND seq > ? ORDER BY seq LIMIT ?`
 
 // Frames returns the kept frames of a run after a position.
 func (a *Agent) Frames(ctx context.Context, runID string, after int64, limit int) ([]agent.Frame, error) {
+	return a.frames(ctx, selectFrames, runID, after, limit)
+}
+
+const selectThreadFrames = `
+SELECT ` + frameColumns + ` FROM frames WHERE thread_id = ? AND position > ? ORDER BY position LIMIT ?`
+
+// ThreadFrames returns the kept frames of a thread after a position.
+func (a *Agent) ThreadFrames(ctx context.Context, threadID string, after int64, limit int) ([]agent.Frame, error) {
+	return a.frames(ctx, selectThreadFrames, threadID, after, limit)
+}
+
+func (a *Agent) frames(ctx context.Context, query, of string, after int64, limit int) ([]agent.Frame, error) {
 	if limit <= 0 {
 		limit = unbounded
 	}
-	return read(ctx, a.engine, func(c Conn) ([]agent.Frame, error) {
-		return all(c, func(s scanner) (f agent.Frame, err error) {
-			var data string
-			err = s.Scan(&f.RunID, &f.Seq, &f.ThreadID, &f.ID, &f.Event, &data)
-			f.Data = json.RawMessage(data)
-			return f, err
-		}, selectFrames, runID, after, limit)
+	return read(ctx, a.engine, func(c Conn) ([]agent.Frame, error) { return all(c, scanFrame, query, of, after, limit) })
+}
+
+const (
+	selectLastFrame       = `SELECT coalesce(max(position), 0) FROM frames`
+	selectThreadLastFrame = selectLastFrame + ` WHERE thread_id = ?`
+)
+
+// LastFrame returns the greatest id of kept frames.
+func (a *Agent) LastFrame(ctx context.Context, threadID string) (string, error) {
+	query, args := selectLastFrame, []any{}
+	if threadID != "" {
+		query, args = selectThreadLastFrame, []any{threadID}
+	}
+	last, err := read(ctx, a.engine, func(c Conn) (int64, error) {
+		at, _, err := one(c, scalar[int64], query, args...)
+		return at, err
+	})
+	if err != nil || last == 0 {
+		return "", err
+	}
+	return agent.FrameID(last), nil
+}
+
+const followThread = `UPDATE threads SET followed_until = CASE WHEN followed_until < ?1 THEN ?1 ELSE followed_until END WHERE id = ?2`
+
+// FollowThreads records that somebody follows the streams of threads.
+func (a *Agent) FollowThreads(ctx context.Context, threadIDs []string, until time.Time) ([]string, error) {
+	return write(ctx, a.engine, func(c Conn) (gone []string, err error) {
+		for _, id := range threadIDs {
+			n, err := c.Exec(followThread, micros(until), id)
+			if err != nil {
+				return nil, err
+			}
+			if n == 0 {
+				gone = append(gone, id)
+			}
+		}
+		return gone, nil
 	})
 }
 

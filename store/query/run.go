@@ -172,17 +172,34 @@ func claim(c Conn, r *agent.Run, instance string, now time.Time) {
 
 // selectDue takes the first pending run of every thread that is free, in order (reference 17.3).
 const selectDue = `
-SELECT ` + runColumns + ` FROM runs AS r WHERE status = 'pending' AND created_at <= ?1 AND graph_id IN (SELECT value ->> 0 FROM json_each(?2))
+SELECT ` + runColumns + `, (SELECT followed_until > ?1 FROM threads AS t WHERE t.id = r.thread_id) FROM runs AS r
+WHERE status = 'pending' AND created_at <= ?1 AND graph_id IN (SELECT value ->> 0 FROM json_each(?2))
   AND NOT EXISTS (SELECT 1 FROM runs AS o WHERE o.thread_id = r.thread_id AND o.status = 'running')
   AND NOT EXISTS (SELECT 1 FROM runs AS o WHERE o.thread_id = r.thread_id AND o.status = 'pending' AND (o.created_at, o.id) < (r.created_at, r.id))
 ORDER BY created_at, id LIMIT ?3`
+
+// scanDue scans a run with whether its thread is followed.
+func scanDue(s scanner) (agent.Run, error) {
+	var followed bool
+	r, err := scanRun(with{s, &followed})
+	r.Followed = followed
+	return r, err
+}
+
+// with scans one more column than its user knows of, the last one.
+type with struct {
+	scanner
+	last any
+}
+
+func (w with) Scan(dest ...any) error { return w.scanner.Scan(append(dest, w.last)...) }
 
 const selectNextDue = `SELECT coalesce(min(created_at), 0) FROM runs WHERE status = 'pending' AND created_at > ?`
 
 // Claim makes due pending runs running.
 func (a *Agent) Claim(ctx context.Context, instance string, graphIDs []string, limit int, now time.Time) (runs []agent.Run, next time.Time, err error) {
 	err = a.engine.Write(ctx, func(c Conn) error {
-		due, err := all(c, scanRun, selectDue, micros(now), encode(rows(graphIDs)), limit)
+		due, err := all(c, scanDue, selectDue, micros(now), encode(rows(graphIDs)), limit)
 		if err != nil {
 			return err
 		}

@@ -13,25 +13,27 @@ import (
 // thread is a row of threads: Base is the status without regard to runs (reference 17.2).
 type thread struct {
 	agent.Thread
-	Base agent.ThreadStatus
+	Base     agent.ThreadStatus
+	Followed time.Time // until when somebody follows its stream
 }
 
 const threadColumns = `id, metadata, config, status, base, language, created_at, updated_at, state_updated_at, error, interrupts, vals, state,
-  ttl_strategy, ttl_minutes, expires_at`
+  ttl_strategy, ttl_minutes, expires_at, followed_until`
 
 func scanThread(s scanner) (t thread, err error) {
 	var metadata, config, interrupts string
-	var created, updated, stateUpdated, expires int64
+	var created, updated, stateUpdated, expires, followed int64
 	var failure, values, state sql.NullString
 	var ttl agent.TTL
 	err = s.Scan(&t.ID, &metadata, &config, &t.Status, &t.Base, &t.Language, &created, &updated, &stateUpdated, &failure, &interrupts, &values, &state,
-		&ttl.Strategy, &ttl.Minutes, &expires)
+		&ttl.Strategy, &ttl.Minutes, &expires, &followed)
 	if err != nil {
 		return t, err
 	}
 	t.Metadata, t.Config, t.Interrupts = json.RawMessage(metadata), json.RawMessage(config), json.RawMessage(interrupts)
 	t.Values, t.State = raw(values), raw(state)
 	t.CreatedAt, t.UpdatedAt, t.StateUpdatedAt = fromMicros(created), fromMicros(updated), fromMicros(stateUpdated)
+	t.Followed = fromMicros(followed)
 	if ttl.Strategy != "" {
 		ttl.ExpiresAt = fromMicros(expires)
 		t.TTL = &ttl
@@ -89,7 +91,7 @@ func (t *thread) rearm(now time.Time) {
 	}
 }
 
-const insertThread = `INSERT INTO threads (` + threadColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertThread = `INSERT INTO threads (` + threadColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)`
 
 func addThread(c Conn, t thread) error {
 	strategy, minutes, expires := t.ttl()
