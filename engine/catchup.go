@@ -13,6 +13,7 @@ func (e *Engine) catchUp(ctx context.Context) error {
 	e.system.clear()
 	e.say(topicHello, note{})
 	e.repeatJoins()
+	e.readHubsAgain()
 	e.wake()
 	e.wakeCrons()
 	wakeLoop(e.noticeKick)
@@ -126,7 +127,7 @@ func (t *track) gap(seq int64) bool {
 // breakOff ends the streams here, whose clients connect again for what is missing; called with mu held.
 func (t *track) breakOff() {
 	for s := range t.subs {
-		s.fail(slipway.Errorf(slipway.CodeUnavailable, "frames of this stream were lost between servers; connect again to go on"))
+		s.fail(errLost())
 	}
 	clear(t.subs)
 }

@@ -27,6 +27,7 @@ type Subscription struct {
 	waiting int   // bytes in the queue
 	err     error // why the stream ended early; told after the queue is empty
 	closed  bool
+	reread  bool // of a thread's stream: frames may have been lost on their way here, the store has them
 
 	// Replay (reference 10.3), used by the reader only.
 	replay   bool
@@ -37,6 +38,7 @@ type Subscription struct {
 	page     []agent.Frame
 	ends     bool // the stream has an `end`
 	over     bool
+	lost     bool // a frame has come whose predecessor has not
 
 	last string // of a run's stream: frames with ids up to it are not told again
 	told int64  // of a thread's stream: the position of the last frame told
@@ -64,6 +66,10 @@ func (s *Subscription) unheard(f agent.Frame) bool {
 
 func errLeaving() error {
 	return slipway.Errorf(slipway.CodeUnavailable, "this server is shutting down; connect again to go on")
+}
+
+func errLost() error {
+	return slipway.Errorf(slipway.CodeUnavailable, "frames of this stream were lost between servers; connect again to go on")
 }
 
 // push adds a frame; false means that the reader is gone or too slow and must be forgotten.
@@ -94,6 +100,14 @@ func (s *Subscription) fail(err error) {
 	s.signal()
 }
 
+// readAgain makes a thread's stream look into the store for what it has not told.
+func (s *Subscription) readAgain() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reread = true
+	s.signal()
+}
+
 func (s *Subscription) signal() {
 	select {
 	case s.ready <- struct{}{}:
@@ -114,6 +128,9 @@ func (s *Subscription) Next(ctx context.Context) (agent.Frame, error) {
 		}
 		if !ok || s.behind(f) || !s.fresh(f) {
 			continue
+		}
+		if s.lost {
+			return agent.Frame{}, errLost()
 		}
 		s.told = max(s.told, agent.FramePosition(f.ID))
 		s.over = s.ends && f.Event == "end"
@@ -141,6 +158,12 @@ func (s *Subscription) take(ctx context.Context) (agent.Frame, bool, error) {
 		return s.takeReplay(ctx)
 	}
 	s.mu.Lock()
+	if s.reread {
+		s.reread = false
+		s.mu.Unlock()
+		s.replay, s.position = true, s.told
+		return agent.Frame{}, false, nil
+	}
 	if len(s.queue) > 0 {
 		f := s.queue[0]
 		s.waiting -= len(f.Data)

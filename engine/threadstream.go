@@ -157,7 +157,12 @@ func (h *threadHub) awaitJoined(ctx context.Context) {
 func (h *threadHub) subscribe() *Subscription {
 	s := newSubscription(h.e.cfg.Buffer, h.unsubscribe)
 	s.ends = false
-	s.fresh = newHeard().fresh
+	heard := newHeard()
+	s.fresh = func(f agent.Frame) bool {
+		fresh, gap := heard.note(f)
+		s.lost = s.lost || gap
+		return fresh
+	}
 	if h.e.hasLeft() {
 		s.fail(errLeaving())
 	}
@@ -345,9 +350,12 @@ func (e *Engine) failHubs(all bool) {
 	}
 }
 
+// endedSeq is the place before the last frames of a run that nobody executed at its end.
+const endedSeq = maxSeq - 8
+
 // tellEnded tells those who follow a thread that a run has ended which nobody executes.
 func (e *Engine) tellEnded(f agent.Finished) {
-	tail := agent.Tail{Seq: maxSeq - 4}
+	tail := agent.Tail{Seq: endedSeq}
 	for i := range tail.IDs {
 		tail.IDs[i] = e.frameID.next(e.clock())
 	}
@@ -393,10 +401,11 @@ type heard struct {
 
 func newHeard() *heard { return &heard{seq: map[string]int64{}} }
 
-func (h *heard) fresh(f agent.Frame) bool {
+// note says whether a frame is new, and whether frames of its attempt before it are missing.
+func (h *heard) note(f agent.Frame) (fresh, gap bool) {
 	last, known := h.seq[f.RunID]
 	if known && f.Seq <= last {
-		return false
+		return false, false
 	}
 	if !known {
 		h.order = append(h.order, f.RunID)
@@ -406,5 +415,18 @@ func (h *heard) fresh(f agent.Frame) bool {
 		}
 	}
 	h.seq[f.RunID] = f.Seq
-	return true
+	return true, known && f.Seq > last+1 && f.Event != "metadata" && f.Seq < endedSeq
+}
+
+// readHubsAgain makes those who follow threads look into the store, after messages may have been lost.
+func (e *Engine) readHubsAgain() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, h := range e.hubs {
+		h.mu.Lock()
+		for s := range h.subs {
+			s.readAgain()
+		}
+		h.mu.Unlock()
+	}
 }
