@@ -13,26 +13,55 @@ import (
 // workerPatience is how long a question waits for a worker that can answer it.
 const workerPatience = 10 * time.Second
 
-// State returns a ThreadState (reference 3): the latest from the thread's row, older ones and subgraphs from a worker.
+// livePatience is how long the state of a thread at work waits for a worker before that of its last run is told: a graph may
+// block the only worker there is.
+const livePatience = 2 * time.Second
+
+// State returns a ThreadState (reference 3): the latest from the thread's row, or while a run goes on from a worker; older
+// ones and subgraphs from a worker.
 func (e *Engine) State(ctx context.Context, q StateRequest) (json.RawMessage, error) {
 	t, err := e.Thread(ctx, q.ThreadID)
 	if err != nil {
 		return nil, err
 	}
 	latest := q.Checkpoint.ID == "" && q.Checkpoint.Namespace == "" && !q.Subgraphs
-	graph := parse(t.Metadata).text("graph_id")
-	if absent(t.State) && q.Checkpoint.ID == "" {
+	atWork := t.Status == agent.ThreadBusy
+	switch {
+	case latest && atWork:
+		return e.liveState(ctx, t)
+	case absent(t.State) && !atWork && q.Checkpoint.ID == "":
 		return emptyState(t.ID), nil
-	}
-	if latest {
+	case latest:
 		return t.State, nil
 	}
 	if err := e.requireCheckpoint(ctx, t.ID, q.Checkpoint); err != nil {
 		return nil, err
 	}
+	return e.askState(ctx, t, q)
+}
+
+func (e *Engine) askState(ctx context.Context, t agent.Thread, q StateRequest) (json.RawMessage, error) {
+	graph := parse(t.Metadata).text("graph_id")
 	return e.ask(ctx, graph, map[string]any{
 		"verb": "state.get", "graph_id": graph, "config": checkpointConfig(t.ID, q.Checkpoint), "subgraphs": q.Subgraphs,
 	})
+}
+
+// liveState returns the state that the run of a thread has reached, or that of the last run where no worker can tell.
+func (e *Engine) liveState(ctx context.Context, t agent.Thread) (json.RawMessage, error) {
+	soon, cancel := context.WithTimeout(ctx, livePatience)
+	defer cancel()
+	state, err := e.askState(soon, t, StateRequest{ThreadID: t.ID})
+	switch {
+	case err == nil:
+		return state, nil
+	case ctx.Err() != nil:
+		return nil, ctx.Err()
+	case absent(t.State):
+		return emptyState(t.ID), nil
+	}
+	e.log.Warn("state of a thread at work is that of its last run", "thread_id", t.ID, "error", err)
+	return t.State, nil
 }
 
 // requireCheckpoint refuses a checkpoint that the thread does not have; a graph would take it for an empty state.
@@ -55,7 +84,7 @@ func (e *Engine) History(ctx context.Context, q HistoryRequest) (json.RawMessage
 		return nil, err
 	}
 	graph := parse(t.Metadata).text("graph_id")
-	if graph == "" || absent(t.State) {
+	if graph == "" || absent(t.State) && t.Status != agent.ThreadBusy {
 		return json.RawMessage("[]"), nil
 	}
 	var before *string

@@ -97,6 +97,17 @@ const checks = {
     assert.equal((await client.threads.get(thread.thread_id)).status, "idle");
     assert.deepEqual((await client.runs.list(thread.thread_id)).map((r) => r.status), ["success", "success"]);
   },
+  async "the state of a thread at work is what its run has reached"() {
+    const thread = await client.threads.create();
+    const run = await client.runs.create(thread.thread_id, "steps", { input: { pause_ms: 400 }, streamMode: "updates" });
+    for await (const part of client.runs.joinStream(thread.thread_id, run.run_id)) if (part.event === "updates" && part.data.one) break;
+    const state = await client.threads.getState(thread.thread_id);
+    assert.equal(state.values.ran.length, 1);
+    assert.deepEqual(state.next, ["two"]);
+    assert.ok((await client.threads.getHistory(thread.thread_id)).length >= 2);
+    await client.runs.join(thread.thread_id, run.run_id);
+    assert.equal((await client.threads.getState(thread.thread_id)).values.ran.length, 3);
+  },
   async "state is updated from outside, at any checkpoint"() {
     const thread = await client.threads.create();
     await client.runs.wait(thread.thread_id, "approve", { input: {} });

@@ -1,0 +1,66 @@
+package engine_test
+
+import (
+	"context"
+	"encoding/json"
+	"testing"
+
+	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/engine"
+	"github.com/slipway-dev/slipway/worker/fake"
+)
+
+// The state of a thread at work is what its run has reached, and that of its last run where no worker can tell.
+func TestStateOfAThreadAtWork(t *testing.T) {
+	t.Parallel()
+	s, started, goOn := stepping(t)
+	live := func(context.Context, json.RawMessage) (json.RawMessage, error) { return json.RawMessage(`"live"`), nil }
+	gone := func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return nil, slipway.Errorf(slipway.CodeUnavailable, "no worker")
+	}
+	thread := s.thread()
+	for run, last := range []string{`{}`, `{"n":1}`} {
+		r := s.create(request(thread, "agent", `{}`))
+		<-started
+		s.pool.Answer = live
+		if got := s.state(thread); got != `"live"` {
+			t.Errorf("run %d: got %s while it goes on, want what the worker tells", run, got)
+		}
+		s.pool.Answer = gone
+		var told struct{ Values json.RawMessage }
+		if err := json.Unmarshal([]byte(s.state(thread)), &told); err != nil {
+			t.Fatal(err)
+		}
+		if got := string(told.Values); got != last {
+			t.Errorf("run %d: got values %s without a worker, want those of the last run, %q", run, got, last)
+		}
+		goOn <- struct{}{}
+		s.wait(r)
+		if err := json.Unmarshal([]byte(s.state(thread)), &told); err != nil || string(told.Values) != `{"n":1}` {
+			t.Errorf("run %d: got values %s (%v) after its end", run, told.Values, err)
+		}
+	}
+}
+
+// stepping is a server with a graph that tells when it has started and ends when it is told to.
+func stepping(t *testing.T) (s *server, started, goOn chan struct{}) {
+	started, goOn = make(chan struct{}), make(chan struct{})
+	n := 0
+	s = newWorld(t).start("a", 1, map[string]fake.Graph{"agent": func(_ context.Context, r *fake.Run) agent.Done {
+		n++
+		started <- struct{}{}
+		<-goOn
+		return r.Success(checkpointID(n), `{"n":1}`)
+	}})
+	return s, started, goOn
+}
+
+func (s *server) state(thread string) string {
+	s.t.Helper()
+	got, err := s.State(s.t.Context(), engine.StateRequest{ThreadID: thread})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return string(got)
+}
