@@ -32,6 +32,7 @@ type Store interface {
 	NoticeStore
 	ValueStore
 	FrameStore
+	QueueStore
 
 	// CreateThread inserts a thread. If it exists: CodeConflict, or with reuse the stored one.
 	CreateThread(ctx context.Context, t Thread, reuse bool) (Thread, error)

@@ -61,6 +61,7 @@ type Engine struct {
 
 	system    assistantCache
 	described descriptions
+	meter     *meter
 
 	mu       sync.Mutex
 	pool     map[string]*seat      // live workers by id
@@ -93,7 +94,7 @@ type Engine struct {
 // New makes an engine; Start brings it to life.
 func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, clock slipway.Clock, ids slipway.IDs, log *slog.Logger) *Engine {
 	return &Engine{
-		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log,
+		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log, meter: newMeter(),
 		pool: map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
 		tracks: map[string]*track{}, latest: map[string]*execution{}, hubs: map[string]*threadHub{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{},
 		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
@@ -161,6 +162,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	if err := e.workers.Start(e); err != nil {
 		return fmt.Errorf("start workers: %w", err)
 	}
+	e.meter.started.Add(1)
 	return nil
 }
 
@@ -194,9 +196,11 @@ func (e *Engine) rescueRun(ctx context.Context, r agent.Run) error {
 	}
 	e.log.Info("run rescued", "run_id", r.ID, "thread_id", r.ThreadID, "attempt", r.Attempt, "outcome", string(done.Outcome))
 	if done.Outcome == "" {
+		e.meter.requeued(r.ID, false, e.clock())
 		e.wakeAll()
 		return nil
 	}
+	e.meter.rescued(done)
 	e.settleRemote(done, r)
 	return nil
 }
@@ -215,6 +219,7 @@ func (e *Engine) dropItems(ctx context.Context) error {
 // only wait here stay too: the other one executes them, and their frames come over the bus. ctx ends the grace period early. It is called once.
 func (e *Engine) Drain(ctx context.Context) error {
 	pending := e.startDraining()
+	e.meter.stopped.Add(1)
 	if !e.hasPeers() {
 		for _, t := range pending {
 			t.abandon(errLeaving())

@@ -19,6 +19,7 @@ type execution struct {
 	seat *seat
 
 	mu       sync.Mutex
+	began    time.Time
 	timeout  *time.Timer
 	grace    *time.Timer // runs out when a cancelled run does not stop
 	timedOut bool
@@ -30,7 +31,8 @@ type execution struct {
 // launch starts a claimed run on a reserved slot, which Engine.running counts already; fresh as in agent.Job.
 func (e *Engine) launch(r agent.Run, s *seat, fresh bool) {
 	t := e.hold(r.ID, r.ThreadID)
-	x := &execution{e: e, run: r, t: t, seat: s, told: make(chan struct{})}
+	x := &execution{e: e, run: r, t: t, seat: s, told: make(chan struct{}), began: e.clock()}
+	e.meter.launched(r, x.began)
 	t.prepare(r)
 	e.mu.Lock()
 	t.exec = x
@@ -157,7 +159,9 @@ func (x *execution) Chunk(event string, data json.RawMessage) {
 	over := x.over
 	x.mu.Unlock()
 	if !over {
+		began := x.e.clock()
 		x.t.publish(event, data)
+		x.e.meter.publish.observe(x.e.clock().Sub(began))
 	}
 }
 
@@ -212,6 +216,7 @@ func (x *execution) finish() bool {
 		return false
 	}
 	x.over = true
+	x.e.meter.execution.observe(x.e.clock().Sub(x.began))
 	for _, timer := range []*time.Timer{x.timeout, x.grace} {
 		if timer != nil {
 			timer.Stop()
@@ -269,6 +274,7 @@ func (x *execution) requeue(free bool) {
 		return x.e.store.Requeue(context.Background(), fenceOf(x.run), free, x.e.cfg.MaxAttempts, x.e.clock())
 	})
 	if err == nil && finished.Outcome == "" {
+		x.e.meter.requeued(x.run.ID, free, x.e.clock())
 		x.leave()
 		x.e.wakeAll()
 		return
@@ -293,10 +299,12 @@ func retry(x *execution, write func() (agent.Finished, error)) (agent.Finished, 
 
 func (x *execution) settle(f agent.Finished, err error, s *agent.Snapshot) {
 	if err != nil {
+		x.e.meter.unrecorded.Add(1)
 		x.e.log.Warn("run is no longer held by this server", "run_id", x.run.ID, "error", err)
 		x.leave()
 		return
 	}
+	x.e.meter.concluded(f, x.run.Attempt)
 	res := Result{Run: f.Run, Outcome: f.Outcome, Body: body(f, s)}
 	if res.Run.ID == "" {
 		res.Run = x.run
@@ -336,6 +344,7 @@ func (x *execution) handBack() {
 	if !x.finish() {
 		return
 	}
+	x.e.meter.abandoned.Add(1)
 	x.e.log.Info("run handed back", "run_id", x.run.ID, "attempt", x.run.Attempt)
 	x.requeue(true)
 	x.e.running.Done()

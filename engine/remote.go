@@ -277,6 +277,7 @@ func (e *Engine) settleFromStore(t *track, n note) {
 
 // settleRemote ends a run that nobody executes: cancelled while pending, or out of attempts after a crash.
 func (e *Engine) settleRemote(f agent.Finished, r agent.Run) {
+	e.meter.concluded(f, r.Attempt)
 	if f.Run.ID == "" {
 		f.Run = r
 	}

@@ -82,6 +82,9 @@ func (s *Subscription) push(f agent.Frame) bool {
 	if n := len(s.queue); n >= s.limit || n > 0 && s.waiting+len(f.Data) > maxWaiting {
 		s.err = slipway.Errorf(slipway.CodeUnavailable,
 			"the reader of this stream is too slow: %d frames with %d bytes were waiting; connect again to go on", n, s.waiting)
+		if f.ID == "" {
+			s.t.e.meter.lost.Add(1)
+		}
 		s.queue, s.waiting = nil, 0
 	} else {
 		s.queue = append(s.queue, f)

@@ -20,6 +20,7 @@ import (
 type Engine interface {
 	Health(ctx context.Context) engine.Health
 	Info() engine.Info
+	Metrics(ctx context.Context) (engine.Metrics, error)
 
 	Assistant(ctx context.Context, id string) (agent.Assistant, error)
 	Assistants(ctx context.Context, q agent.AssistantQuery) ([]agent.Assistant, error)
@@ -92,7 +93,8 @@ type Config struct {
 	Heartbeat    time.Duration // of streams and waits (5 s, reference 10.1)
 	Version      string        // of slipway
 	Security     Security      // auth.openapi of the graph configuration
-	IDs          slipway.IDs   // for x-request-id
+	Metrics      MetricsConfig
+	IDs          slipway.IDs // for x-request-id
 	Log          *slog.Logger
 }
 
@@ -103,6 +105,7 @@ type API struct {
 	mux    *http.ServeMux
 	front  http.Handler
 
+	meter    *meter
 	patterns []string // of the routes
 	document func() []byte
 	page     func() []byte
@@ -120,6 +123,7 @@ func New(e Engine, cfg Config) *API {
 		cfg.Heartbeat = 5 * time.Second
 	}
 	a := &API{engine: e, cfg: cfg, mux: http.NewServeMux()}
+	a.meter = newMeter(e, cfg.Metrics)
 	a.routes()
 	a.document = sync.OnceValue(a.describe)
 	a.page = sync.OnceValue(func() []byte { return docsPage(a.document()) })
@@ -155,6 +159,7 @@ func (a *API) handle(pattern string, h handler) {
 func (a *API) routes() {
 	a.handle("GET /ok", a.ok)
 	a.handle("GET /info", a.info)
+	a.handle("GET /metrics", a.metrics)
 	a.handle("GET /openapi.json", a.openapi)
 	a.handle("GET /docs", a.docs)
 

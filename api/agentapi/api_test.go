@@ -41,7 +41,7 @@ func (f *fake) run() agent.Run {
 	return agent.Run{
 		ID: runID, ThreadID: thread, Status: agent.RunPending, CreatedAt: time.Unix(1, 5000).UTC(), UpdatedAt: time.Unix(2, 0).UTC(),
 		Multitask: agent.MultitaskEnqueue,
-		Kwargs: agent.Kwargs{Config: json.RawMessage(`{"configurable":{"langgraph_auth_user":{"token":"secret"},"n":12345678901234567890}}`)},
+		Kwargs:    agent.Kwargs{Config: json.RawMessage(`{"configurable":{"langgraph_auth_user":{"token":"secret"},"n":12345678901234567890}}`)},
 	}
 }
 

@@ -71,9 +71,14 @@ func (a *API) recoverPanic(w http.ResponseWriter, r *http.Request) {
 func (a *API) route(w http.ResponseWriter, r *http.Request) {
 	h, pattern := a.mux.Handler(r)
 	if pattern != "" {
-		a.mux.ServeHTTP(w, r)
+		a.meter.measure(w, r, pattern, a.mux)
 		return
 	}
+	a.meter.measure(w, r, "", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { unmatched(w, r, h) }))
+}
+
+// unmatched answers what no pattern matches with the router's status.
+func unmatched(w http.ResponseWriter, r *http.Request, h http.Handler) {
 	b := &bare{header: http.Header{}}
 	h.ServeHTTP(b, r)
 	if allow := b.header.Get("Allow"); allow != "" {

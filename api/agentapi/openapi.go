@@ -22,16 +22,16 @@ type operation struct {
 	text         string // more than the summary says
 	query        []*huma.Param
 	headers      []*huma.Param
-	body         *huma.Schema // nil = none is read
-	needsBody    bool         // {} would not do
-	status       int          // of success; 0 = 200
-	answer       *huma.Schema // nil = no body
-	media        string       // of the answer; "" = application/json
-	json         *huma.Schema // of the answer where the client may ask for JSON instead
+	body         *huma.Schema         // nil = none is read
+	needsBody    bool                 // {} would not do
+	status       int                  // of success; 0 = 200
+	answer       *huma.Schema         // nil = no body
+	media        string               // of the answer; "" = application/json
+	json         *huma.Schema         // of the answer where the client may ask for JSON instead
 	others       map[int]*huma.Schema // further answers by status; nil = no body
-	sends        []string     // headers of the answer
-	errors       []int        // beside those that every call can be answered
-	open         bool         // without authentication
+	sends        []string             // headers of the answer
+	errors       []int                // beside those that every call can be answered
+	open         bool                 // without authentication
 }
 
 func (o operation) pattern() string {

@@ -64,6 +64,9 @@ func OpenAgent(ctx context.Context, url, schema string) (*AgentStore, error) {
 // Close applies what is queued and closes all connections. It is idempotent.
 func (s *AgentStore) Close() error { return s.engine.close() }
 
+// Pool tells the state of the store's connections.
+func (s *AgentStore) Pool() PoolStats { return s.engine.readers.stats() }
+
 // BeaconStore is the store of a collector in a schema; it implements beacon.Store.
 type BeaconStore struct {
 	*query.Beacon

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
 
@@ -15,6 +16,8 @@ import (
 type readers struct {
 	server server
 	turns  chan struct{} // one for each connection there may be
+	queued atomic.Int64  // reads that had to wait for their turn
+	failed atomic.Int64  // reads that got no connection
 
 	mu     sync.Mutex
 	idle   []*session // the one used last comes first, so that few are used where few are needed
@@ -27,13 +30,12 @@ func newReaders(sv server, limit int) *readers {
 
 // snapshot runs fn in a read transaction.
 func (r *readers) snapshot(ctx context.Context, fn func(query.Conn) error) error {
-	select {
-	case r.turns <- struct{}{}:
-	case <-ctx.Done():
-		return ctx.Err()
+	if err := r.turn(ctx); err != nil {
+		return err
 	}
 	s, err := r.take(ctx)
 	if err != nil {
+		r.failed.Add(1)
 		<-r.turns
 		return err
 	}
@@ -47,6 +49,36 @@ func (r *readers) snapshot(ctx context.Context, fn func(query.Conn) error) error
 	err = unavailable(err, s)
 	go r.give(s) // nobody waits for the end of a transaction that changes nothing
 	return err
+}
+
+// turn waits for one of the connections to be free.
+func (r *readers) turn(ctx context.Context) error {
+	select {
+	case r.turns <- struct{}{}:
+		return nil
+	default:
+		r.queued.Add(1)
+	}
+	select {
+	case r.turns <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// PoolStats is the state of a store's connections. One of them is the writer's, always in use.
+type PoolStats struct {
+	Max, Size, Available int
+	Queued, Errors       int64 // reads that waited for a connection, and that got none
+}
+
+func (r *readers) stats() PoolStats {
+	r.mu.Lock()
+	idle := len(r.idle)
+	r.mu.Unlock()
+	busy := len(r.turns)
+	return PoolStats{Max: cap(r.turns) + 1, Size: idle + busy + 1, Available: idle, Queued: r.queued.Load(), Errors: r.failed.Load()}
 }
 
 // unavailable tells apart an error of the way to the database.
