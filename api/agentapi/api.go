@@ -94,6 +94,7 @@ type Config struct {
 	Version      string        // of slipway
 	Security     Security      // auth.openapi of the graph configuration
 	Metrics      MetricsConfig
+	Tracing      bool        // user code traces to LangSmith
 	IDs          slipway.IDs // for x-request-id
 	Log          *slog.Logger
 }

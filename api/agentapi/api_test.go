@@ -35,6 +35,7 @@ type fake struct {
 	threads   []agent.Thread
 	health    engine.Health
 	asked     string
+	metrics   engine.Metrics
 }
 
 func (f *fake) run() agent.Run {
@@ -46,6 +47,8 @@ func (f *fake) run() agent.Run {
 }
 
 func (f *fake) Health(context.Context) engine.Health { return f.health }
+
+func (f *fake) Metrics(context.Context) (engine.Metrics, error) { return f.metrics, f.err }
 
 func (f *fake) CreateRun(_ context.Context, r engine.RunRequest) (agent.Run, error) {
 	f.request = r

@@ -37,7 +37,7 @@ func (a *API) info(w http.ResponseWriter, _ *http.Request) error {
 		{"version", i.Version}, {"langgraph_py_version", i.LanggraphPython}, {"langgraph_js_version", i.LanggraphNode},
 		{"context", i.Context},
 		{"flags", object{
-			{"assistants", true}, {"crons", true}, {"langsmith", false}, {"langsmith_tracing_replicas", false},
+			{"assistants", true}, {"crons", true}, {"langsmith", a.cfg.Tracing}, {"langsmith_tracing_replicas", true},
 			{"stream_namespaces", true}, {"strict_resume", true},
 		}},
 		{"metadata", object{{"revision_id", i.RevisionID}}},

@@ -136,19 +136,13 @@ func (s agentServer) run(ctx context.Context, getenv func(string) string) error 
 	if err := e.Start(ctx); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
-	s.door.open(agentapi.New(agentapi.Over(e), s.apiConfig()))
+	s.door.open(agentapi.New(agentapi.Over(e), s.apiConfig(store, getenv)))
 	s.log.Info("agent server started", "graphs", len(s.bundle.Graphs), "instance", instance)
 	<-ctx.Done()
 	s.log.Info("agent server drains", "grace", s.settings.drainGrace.String())
 	err = e.Drain(context.WithoutCancel(ctx))
 	s.log.Info("agent server drained")
 	return errors.Join(err, s.door.close()) // before the store closes: requests may still be at it
-}
-
-func (s agentServer) apiConfig() agentapi.Config {
-	return agentapi.Config{
-		MaxBody: s.settings.maxBody, AllowOrigins: s.settings.origins, MountPrefix: s.settings.mountPrefix, IDs: newID, Log: s.log,
-	}
 }
 
 func (s agentServer) engineConfig(instance string, getenv func(string) string) engine.Config {

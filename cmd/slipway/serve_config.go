@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/api/agentapi"
 )
 
 // appConfig is what the graph configuration says to the agent server; each key can be overridden by its environment
@@ -20,6 +21,9 @@ type appConfig struct {
 			Limit    *int              `json:"sweep_limit"`
 		} `json:"ttl"`
 	} `json:"checkpointer"`
+	Auth struct {
+		OpenAPI agentapi.Security `json:"openapi"`
+	} `json:"auth"`
 	HTTP struct {
 		DisableWebhooks bool `json:"disable_webhooks"`
 	} `json:"http"`
@@ -50,7 +54,7 @@ func readAppConfig(config json.RawMessage, getenv func(string) string) (appConfi
 		return nil
 	}
 	err := errors.Join(
-		override("LANGGRAPH_CHECKPOINTER", &c.Checkpointer), override("LANGGRAPH_STORE", &c.Store),
+		override("LANGGRAPH_CHECKPOINTER", &c.Checkpointer), override("LANGGRAPH_STORE", &c.Store), override("LANGGRAPH_AUTH", &c.Auth),
 		override("LANGGRAPH_HTTP", &c.HTTP), override("LANGGRAPH_WEBHOOKS", &c.Webhooks),
 	)
 	return c, errors.Join(err, c.check(), c.Webhooks.resolve(getenv))

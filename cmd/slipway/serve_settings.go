@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -24,6 +25,8 @@ type serveSettings struct {
 	origins     []string
 	mountPrefix string
 	level       slog.Level
+	// metricPrefix begins the names of metrics; "" is the default.
+	metricPrefix string
 	// traceInterval is the interval in which runs are counted; the platform sets it.
 	traceInterval time.Duration
 }
@@ -41,6 +44,8 @@ func readServeSettings(getenv func(string) string) (serveSettings, error) {
 		maxBody:     int64(e.integer("HTTP_MAX_REQUEST_BODY_BYTES", 300<<20, 1, math.MaxInt)),
 		mountPrefix: e.prefix("MOUNT_PREFIX"),
 		level:       e.level("LOG_LEVEL"),
+
+		metricPrefix: e.metricPrefix("METRIC_PREFIX"),
 
 		traceInterval: e.seconds(traceIntervalEnv, 3600, 0.001, 86400),
 	}
@@ -92,6 +97,18 @@ func (e *environment) prefix(name string) string {
 	p := strings.TrimSuffix(e.getenv(name), "/")
 	if p != "" && !strings.HasPrefix(p, "/") {
 		e.wrong(name, "must start with a slash")
+	}
+	return p
+}
+
+// metricForm is what the name of a metric may begin with.
+var metricForm = regexp.MustCompile(`^[a-zA-Z_:][a-zA-Z0-9_:]*$`)
+
+func (e *environment) metricPrefix(name string) string {
+	p := strings.TrimSpace(e.getenv(name))
+	if p != "" && (len(p) > 64 || !metricForm.MatchString(p)) {
+		e.wrong(name, "must be at most 64 letters, digits, underscores and colons, and not begin with a digit")
+		return ""
 	}
 	return p
 }
