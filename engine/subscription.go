@@ -20,6 +20,7 @@ const maxSeq = math.MaxInt64
 type Subscription struct {
 	limit int                 // frames that may wait
 	leave func(*Subscription) // called once, by Close
+	lose  func()              // counts that a reader was too slow for what is not kept; nil = nobody counts
 	ready chan struct{}
 
 	mu      sync.Mutex
@@ -82,8 +83,8 @@ func (s *Subscription) push(f agent.Frame) bool {
 	if n := len(s.queue); n >= s.limit || n > 0 && s.waiting+len(f.Data) > maxWaiting {
 		s.err = slipway.Errorf(slipway.CodeUnavailable,
 			"the reader of this stream is too slow: %d frames with %d bytes were waiting; connect again to go on", n, s.waiting)
-		if f.ID == "" {
-			s.t.e.meter.lost.Add(1)
+		if f.ID == "" && s.lose != nil {
+			s.lose()
 		}
 		s.queue, s.waiting = nil, 0
 	} else {

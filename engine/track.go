@@ -184,6 +184,7 @@ func (t *track) storeLocked() {
 // subscribe adds a reader of the frames from now on.
 func (t *track) subscribe() *Subscription {
 	s := newSubscription(t.e.cfg.Buffer, t.unsubscribe)
+	s.lose = func() { t.e.meter.lost.Add(1) }
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
