@@ -37,13 +37,15 @@ var house = []group{
 		name: "first floor", rooms: []string{"control", "builder", "listener", "engine", "intake"}, imports: []string{"ground", "grammar"},
 		drivers: map[string][]string{"*": {"golang.org/x/sync"}},
 	},
+	// What adapters that start other people's programs stand on: it knows processes, and nothing of the platform.
+	{name: "keeper", rooms: []string{"keeper"}},
 	{
 		name: "adapters",
 		rooms: []string{
 			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "webhook", "schedule",
 			"oidc", "shelf", "workers", "templates",
 		},
-		imports: []string{"ground", "grammar"},
+		imports: []string{"ground", "grammar", "keeper"},
 		drivers: map[string][]string{
 			"store":     {"modernc.org/sqlite", "github.com/pressly/goose/v3", "github.com/jackc/pgx/v5"},
 			"image":     {"github.com/google/go-containerregistry"},
@@ -72,12 +74,12 @@ var house = []group{
 		}},
 	},
 	{
-		name: "roof", rooms: []string{"cmd"}, imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "remote feed", "cli"},
+		name: "roof", rooms: []string{"cmd"}, imports: []string{"ground", "grammar", "first floor", "keeper", "adapters", "edges", "client", "remote feed", "cli"},
 		drivers: map[string][]string{"*": {"github.com/spf13/cobra", "github.com/spf13/pflag", "go.yaml.in/yaml/v3", "github.com/google/uuid", "golang.org/x/sync", "golang.org/x/sys"}},
 	},
 	{
 		name: "garden", rooms: []string{"e2e", "robust", "bench"},
-		imports: []string{"ground", "grammar", "first floor", "adapters", "edges", "client", "remote feed", "cli", "roof"},
+		imports: []string{"ground", "grammar", "first floor", "keeper", "adapters", "edges", "client", "remote feed", "cli", "roof"},
 		drivers: map[string][]string{"*": {"github.com/rogpeppe/go-internal", "golang.org/x/sys", "github.com/google/uuid"}},
 	},
 }

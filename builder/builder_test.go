@@ -13,7 +13,16 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/builder"
+	"github.com/slipway-dev/slipway/keeper"
 )
+
+// TestMain lets this binary be the keeper of commands.
+func TestMain(m *testing.M) {
+	if keeper.Is(os.Args) {
+		os.Exit(keeper.Run())
+	}
+	os.Exit(m.Run())
+}
 
 // queue hands out one job and keeps what is reported.
 type queue struct {

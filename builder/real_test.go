@@ -15,6 +15,7 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/builder"
+	"github.com/slipway-dev/slipway/keeper"
 	"github.com/slipway-dev/slipway/toolchain/node"
 	"github.com/slipway-dev/slipway/toolchain/python"
 )
@@ -35,8 +36,8 @@ func newFactory(t *testing.T) factory {
 	cache, root := filepath.Join(cache, "slipway-test"), t.TempDir()
 	tools := filepath.Join(cache, "tools")
 	return factory{t: t, root: root, tool: map[slipway.Language]slipway.Toolchain{
-		slipway.Node:   node.New(node.Config{Root: root, Cache: cache, Tools: tools}),
-		slipway.Python: python.New(python.Config{Root: root, Cache: cache, Tools: tools}),
+		slipway.Node:   node.New(node.Config{Root: root, Cache: cache, Tools: tools, Keep: keeper.Self}),
+		slipway.Python: python.New(python.Config{Root: root, Cache: cache, Tools: tools, Keep: keeper.Self}),
 	}}
 }
 

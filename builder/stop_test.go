@@ -41,7 +41,8 @@ func stopped(t *testing.T, f factory, cfg builder.Config, mark string) (*leased,
 	t.Helper()
 	l := &leased{logbook: &logbook{queue: queue{jobs: make(chan slipway.BuildJob, 1), done: make(chan report, 1)}}, lines: make(chan string, 1000)}
 	cfg.Root = f.root
-	files := with(javascript(""), "fork.sh", "sleep "+mark+" & setsid sleep "+mark+" & (setsid sleep "+mark+" &); echo forked-all; wait\n")
+	files := with(javascript(""), "fork.sh", "sleep "+mark+" & setsid sleep "+mark+" & (env -i setsid sh -c 'sleep "+mark+" & sleep "+mark+"' &)\n"+
+		"until [ $(pgrep -xfc 'sleep "+mark+"') = 4 ]; do :; done; echo forked-all; wait\n")
 	b := builder.New(cfg, builder.Deps{
 		Queue: l, Clock: time.Now, Log: slog.New(slog.DiscardHandler), Toolchains: f.tool,
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{slipway.SourceInternalSource: files},

@@ -289,10 +289,8 @@ func victims(ts *testscript.TestScript, args []string) ([]int, error) {
 		}
 	}
 	for _, p := range processes() {
-		for _, s := range servers {
-			if p.parent == s {
-				workers = append(workers, p.pid)
-			}
+		if below(p, servers) {
+			workers = append(workers, p.pid)
 		}
 	}
 	switch args[0] {
@@ -302,6 +300,16 @@ func victims(ts *testscript.TestScript, args []string) ([]int, error) {
 		return workers, nil
 	}
 	return nil, fmt.Errorf("kill9 knows platform, server and worker, not %q", args[0])
+}
+
+// below says whether a process is a worker of one of the agent servers: there is a keeper between them.
+func below(p process, servers []int) bool {
+	for _, keeper := range processes() {
+		if keeper.pid == p.parent && strings.HasPrefix(keeper.cmdline, "slipway-keeper\x00") && slices.Contains(servers, keeper.parent) {
+			return true
+		}
+	}
+	return false
 }
 
 type process struct {

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -243,12 +244,9 @@ func (m *machine) endpoints() (all []string) {
 // strays returns processes of the installation that are neither its platform nor its agent servers and workers: whatever has
 // its home or its working directory in the data directory.
 func (m *machine) strays() (found []string) {
-	servers := map[int]bool{}
-	for _, pid := range m.servers() {
-		servers[pid] = true
-	}
+	servers := m.servers()
 	for _, p := range processes() {
-		if p.pid == m.platform.Process.Pid || servers[p.pid] || servers[p.parent] {
+		if p.pid == m.platform.Process.Pid || slices.Contains(servers, p.pid) || below(p, servers) {
 			continue
 		}
 		cwd, _ := os.Readlink(fmt.Sprintf("/proc/%d/cwd", p.pid))

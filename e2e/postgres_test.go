@@ -34,7 +34,7 @@ func TestPlatformOnPostgres(t *testing.T) {
 	for _, pid := range m.servers() {
 		for _, p := range processes() {
 			env, _ := os.ReadFile(filepath.Join("/proc", strconv.Itoa(p.pid), "environ"))
-			if p.parent == pid && bytes.Contains(env, []byte("SLIPWAY_DATABASE")) {
+			if below(p, []int{pid}) && bytes.Contains(env, []byte("SLIPWAY_DATABASE")) {
 				t.Errorf("worker %d has the database's address: %s", p.pid, strings.ReplaceAll(p.cmdline, "\x00", " "))
 			}
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/slipway-dev/slipway/cli"
 	"github.com/slipway-dev/slipway/client"
 	"github.com/slipway-dev/slipway/control"
+	"github.com/slipway-dev/slipway/keeper"
 	"github.com/slipway-dev/slipway/shelf"
 	"github.com/slipway-dev/slipway/source/git"
 	"github.com/slipway-dev/slipway/source/tarball"
@@ -64,7 +65,7 @@ func (b *buildSettings) config(root string) builder.Config {
 }
 
 func toolchains(root string) map[slipway.Language]slipway.Toolchain {
-	return map[slipway.Language]slipway.Toolchain{slipway.Node: node.New(node.Config{Root: root}), slipway.Python: python.New(python.Config{Root: root})}
+	return map[slipway.Language]slipway.Toolchain{slipway.Node: node.New(node.Config{Root: root, Keep: keeper.Self}), slipway.Python: python.New(python.Config{Root: root, Keep: keeper.Self})}
 }
 
 // openBuilder puts together the builder of this machine.

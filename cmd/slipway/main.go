@@ -9,14 +9,19 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/slipway-dev/slipway/cli"
 	"github.com/spf13/cobra"
+
+	"github.com/slipway-dev/slipway/cli"
+	"github.com/slipway-dev/slipway/keeper"
 )
 
 // version is set by the linker (Makefile).
 var version = "dev"
 
 func main() {
+	if keeper.Is(os.Args) {
+		os.Exit(keeper.Run())
+	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go awaitSignals(cancel)
 	if err := command().ExecuteContext(ctx); err != nil {

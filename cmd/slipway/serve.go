@@ -23,6 +23,7 @@ import (
 	"github.com/slipway-dev/slipway/api/agentapi"
 	"github.com/slipway-dev/slipway/engine"
 	"github.com/slipway-dev/slipway/graphconfig"
+	"github.com/slipway-dev/slipway/keeper"
 	"github.com/slipway-dev/slipway/schedule"
 	"github.com/slipway-dev/slipway/worker/supervise"
 )
@@ -314,5 +315,5 @@ func (s agentServer) workers(store agent.Store, getenv func(string) string) (*su
 		return nil, err
 	}
 	supersteps, _ := strconv.Atoi(getenv("LANGGRAPH_DELTA_MAX_SUPERSTEPS_SINCE_SNAPSHOT"))
-	return supervise.New(supervise.Config{Programs: programs, DeltaMaxSupersteps: supersteps, Items: s.config.items()}, store, now, s.log, workerLines(s.log)), nil
+	return supervise.New(supervise.Config{Programs: programs, DeltaMaxSupersteps: supersteps, Items: s.config.items(), Keep: keeper.Self}, store, now, s.log, workerLines(s.log)), nil
 }

@@ -8,12 +8,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/keeper"
 )
 
 // Command is one program to run.
@@ -21,6 +20,7 @@ type Command struct {
 	Dir  string
 	Home string   // the build's home directory, kept between builds for caches
 	Root string   // the data directory of the platform; names what Reap ends
+	Keep string   // program of the keeper (package keeper) that it runs below; "" = none
 	Env  []string // over the scrubbed base
 	Args []string
 	Show string // how messages name the command; "" = Args
@@ -37,8 +37,9 @@ func (c Command) String() string {
 }
 
 // Run runs the command to its end, giving every line of output to log. When the command or ctx ends, every process that it
-// started is killed, also those that left its process group. The error is one sentence: the command, how it ended, and the
-// line of its output that says most.
+// started is killed, whatever it did to get away, and so it is when this process dies; without a keeper, only those that
+// stayed in its process group or kept its environment. The error is one sentence: the command, how it ended, and the line of
+// its output that says most.
 func Run(ctx context.Context, c Command, log func(line string)) error {
 	if err := os.MkdirAll(c.Home, 0o755); err != nil {
 		return fmt.Errorf("run %s: %w", c, err)
@@ -48,37 +49,33 @@ func Run(ctx context.Context, c Command, log func(line string)) error {
 		return fmt.Errorf("run %s: %w", c, err)
 	}
 	defer out.Close()
-	runtime.LockOSThread() // the command dies with this thread
-	defer runtime.UnlockOSThread()
 	mark := markOf(c.Root) + rand.Text()
-	cmd := exec.CommandContext(ctx, c.Args[0], c.Args[1:]...)
-	cmd.Dir, cmd.Env = c.Dir, append(append(Base(c.Home), c.Env...), mark)
-	cmd.SysProcAttr = attributes()
-	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-	cmd.Stdout, cmd.Stderr = in, in
-	if err := start(cmd); err != nil {
-		in.Close()
+	process, err := c.start(in, mark)
+	in.Close()
+	if err != nil {
 		return failure(ctx, c, err, nil)
 	}
-	in.Close()
 	tail, names := make(chan []string, 1), strings.NewReplacer(c.Rename...)
 	go func() { tail <- follow(out, names, log) }()
-	err = cmd.Wait()
-	end(cmd.Process.Pid, mark)
+	stop := context.AfterFunc(ctx, process.Kill)
+	err = process.Wait()
+	stop()
+	end(mark)
 	_ = out.SetReadDeadline(time.Now().Add(time.Second)) // nobody should hold the pipe any more
 	return failure(ctx, c, err, <-tail)
 }
 
-// start finds the program in the PATH of the command, not of this process.
-func start(cmd *exec.Cmd) error {
-	if !strings.Contains(cmd.Args[0], "/") {
-		at, err := Look(cmd.Args[0], cmd.Env)
+// start finds the program in the PATH of the command, not of this process, and starts it.
+func (c Command) start(in *os.File, mark string) (*keeper.Process, error) {
+	cmd := &exec.Cmd{Path: c.Args[0], Args: c.Args, Dir: c.Dir, Env: append(append(Base(c.Home), c.Env...), mark), Stdout: in, Stderr: in}
+	if !strings.Contains(c.Args[0], "/") {
+		at, err := Look(c.Args[0], cmd.Env)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		cmd.Path, cmd.Err = at, nil
+		cmd.Path = at
 	}
-	return cmd.Start()
+	return keeper.Start(c.Keep, cmd)
 }
 
 // Look finds a program in the last PATH of an environment.
@@ -99,7 +96,7 @@ func Look(name string, env []string) (string, error) {
 }
 
 func failure(ctx context.Context, c Command, err error, last []string) error {
-	var exit *exec.ExitError
+	var exit *keeper.ExitError
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("`%s` was stopped: %w", c, context.Cause(ctx))
@@ -110,9 +107,9 @@ func failure(ctx context.Context, c Command, err error, last []string) error {
 	case !errors.As(err, &exit):
 		return fmt.Errorf("run %s: %w", c, err)
 	}
-	how := fmt.Sprintf("with exit code %d", exit.ExitCode())
-	if status, ok := exit.Sys().(syscall.WaitStatus); ok && status.Signaled() {
-		how = "by signal " + status.Signal().String()
+	how := fmt.Sprintf("with exit code %d", exit.Status.ExitStatus())
+	if exit.Status.Signaled() {
+		how = "by signal " + exit.Status.Signal().String()
 	}
 	if why := reason(last); why != "" {
 		return slipway.Errorf(slipway.CodeInvalid, "`%s` failed %s: %s", c, how, why)

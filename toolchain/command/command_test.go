@@ -10,13 +10,21 @@ import (
 	"testing"
 
 	"github.com/slipway-dev/slipway"
+	"github.com/slipway-dev/slipway/keeper"
 	"github.com/slipway-dev/slipway/toolchain/command"
 )
+
+func TestMain(m *testing.M) {
+	if keeper.Is(os.Args) {
+		os.Exit(keeper.Run())
+	}
+	os.Exit(m.Run())
+}
 
 func run(t *testing.T, ctx context.Context, script string, log func(string)) error {
 	t.Helper()
 	dir := t.TempDir()
-	return command.Run(ctx, command.Command{Dir: dir, Home: filepath.Join(dir, "home"), Args: []string{"sh", "-c", script}, Show: script}, log)
+	return command.Run(ctx, command.Command{Dir: dir, Home: filepath.Join(dir, "home"), Keep: keeper.Self, Args: []string{"sh", "-c", script}, Show: script}, log)
 }
 
 // alive counts the processes whose command line has the text.
@@ -37,7 +45,8 @@ func alive(t *testing.T, text string) int {
 
 func TestRunKillsWhatACommandLeaves(t *testing.T) {
 	t.Parallel()
-	script := "sleep 86411 & setsid sleep 86411 & (setsid sh -c 'sleep 86411 & sleep 86411' &) ; echo started"
+	script := "sleep 86411 & setsid sleep 86411 & (env -i setsid sh -c 'sleep 86411 & sleep 86411' &) ; " +
+		"until [ $(pgrep -xfc 'sleep 86411') = 4 ]; do :; done; echo started"
 	var lines []string
 	if err := run(t, t.Context(), script, func(l string) { lines = append(lines, l) }); err != nil {
 		t.Fatal(err)
@@ -54,7 +63,7 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	t.Parallel()
 	why := errors.New("the lease is lost")
 	ctx, cancel := context.WithCancelCause(t.Context())
-	err := run(t, ctx, "setsid sleep 86422 & (sleep 86422 &) ; echo ready; sleep 86422", func(string) { cancel(why) })
+	err := run(t, ctx, "setsid sleep 86422 & (env -i setsid sleep 86422 &) ; until [ $(pgrep -xfc 'sleep 86422') = 2 ]; do :; done; echo ready; sleep 86422", func(string) { cancel(why) })
 	if !errors.Is(err, why) {
 		t.Errorf("got %v, want %v", err, why)
 	}

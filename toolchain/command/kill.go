@@ -12,24 +12,13 @@ import (
 func markOf(root string) string { return "SLIPWAY_BUILD=" + root + "#" }
 
 // Reap kills what the commands of an earlier process on the same data directory left running, where the system shows
-// processes' environments. No command of the directory may be wanted any more.
-func Reap(root string) {
-	for range 20 {
-		left := marked(markOf(root))
-		if len(left) == 0 {
-			return
-		}
-		for _, pid := range left {
-			_ = syscall.Kill(pid, syscall.SIGKILL)
-		}
-	}
-}
+// processes' environments; keepers carry no mark and end what they keep themselves. No command of the directory may be
+// wanted any more.
+func Reap(root string) { end(markOf(root)) }
 
-// end kills the process group of a command and, where the system shows processes' environments, whatever else carries the
-// command's mark. It goes on until nothing is left, so that a process that forks meanwhile is caught too.
-func end(group int, mark string) {
+// end kills whatever carries the mark. It goes on until nothing is left, so that a process that forks meanwhile is caught too.
+func end(mark string) {
 	for range 20 {
-		_ = syscall.Kill(-group, syscall.SIGKILL)
 		left := marked(mark)
 		if len(left) == 0 {
 			return

@@ -23,6 +23,7 @@ type Config struct {
 	Root  string // the platform's data directory
 	Cache string // of downloads and the build's home directory; "" = Root/cache
 	Tools string // what is installed to install with; "" = Root/tools
+	Keep  string // program of the keepers (package keeper) that commands run below; "" = none
 }
 
 // Toolchain implements slipway.Toolchain for JavaScript.
@@ -133,7 +134,7 @@ func (b build) run(ctx context.Context, dir string, bins []string, shown string,
 		env = append(env, "npm_config_store_dir="+filepath.Join(b.cfg.Cache, "pnpm"), "npm_config_manage_package_manager_versions=false")
 	}
 	return command.Run(ctx, command.Command{
-		Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Root: b.cfg.Root, Env: env, Args: args, Show: shown,
+		Dir: dir, Home: filepath.Join(b.cfg.Cache, "home"), Root: b.cfg.Root, Keep: b.cfg.Keep, Env: env, Args: args, Show: shown,
 		Rename: []string{dir + "/", "", dir, ".", b.Bundle + "/", "", b.cfg.Root + "/", "", b.cfg.Tools + "/", "tools/", b.cfg.Cache + "/", "cache/"},
 	}, b.log)
 }

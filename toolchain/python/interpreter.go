@@ -108,7 +108,7 @@ func (t *Toolchain) download(ctx context.Context, p slipway.Project, log func(st
 	}
 	dir, err := command.Layer(t.cfg.Tools, "python-"+p.PythonVersion, command.Scratch(p.Bundle), func(dir string) error {
 		return command.Run(ctx, command.Command{
-			Dir: dir, Home: b.home(), Root: t.cfg.Root, Env: []string{"UV_CACHE_DIR=" + filepath.Join(t.cfg.Cache, "uv"), "UV_HTTP_RETRIES=1"},
+			Dir: dir, Home: b.home(), Root: t.cfg.Root, Keep: t.cfg.Keep, Env: []string{"UV_CACHE_DIR=" + filepath.Join(t.cfg.Cache, "uv"), "UV_HTTP_RETRIES=1"},
 			Args: []string{uv, "python", "install", "--no-bin", "--no-config", "--install-dir", dir, p.PythonVersion},
 			Show: "uv python install " + p.PythonVersion, Rename: b.names(dir),
 		}, log)

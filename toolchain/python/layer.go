@@ -110,7 +110,7 @@ func (i installer) venv(ctx context.Context, b build, venv string) error {
 
 // hasPip says whether the interpreter itself has a pip: making one for each layer takes seconds.
 func (b build) hasPip(ctx context.Context) bool {
-	err := command.Run(ctx, command.Command{Dir: b.cfg.Root, Home: b.home(), Root: b.cfg.Root, Args: []string{b.base.path, "-c", "import pip"}}, func(string) {})
+	err := command.Run(ctx, command.Command{Dir: b.cfg.Root, Home: b.home(), Root: b.cfg.Root, Keep: b.cfg.Keep, Args: []string{b.base.path, "-c", "import pip"}}, func(string) {})
 	return err == nil
 }
 

@@ -23,6 +23,7 @@ type Config struct {
 	Root  string // the platform's data directory
 	Cache string // of downloads and the build's home directory; "" = Root/cache
 	Tools string // what is installed to install with; "" = Root/tools
+	Keep  string // program of the keepers (package keeper) that commands run below; "" = none
 }
 
 // Toolchain implements slipway.Toolchain for Python.
@@ -119,7 +120,7 @@ func (b build) command(ctx context.Context, dir, text string) error {
 	path := filepath.Join(b.Bundle, "python", "bin") + ":" + filepath.Dir(b.base.path) + ":" + os.Getenv("PATH")
 	b.log("$ " + text)
 	return command.Run(ctx, command.Command{
-		Dir: dir, Home: b.home(), Root: b.cfg.Root, Env: []string{"PATH=" + path}, Args: []string{"sh", "-c", text}, Show: text, Rename: b.names(dir),
+		Dir: dir, Home: b.home(), Root: b.cfg.Root, Keep: b.cfg.Keep, Env: []string{"PATH=" + path}, Args: []string{"sh", "-c", text}, Show: text, Rename: b.names(dir),
 	}, b.log)
 }
 
@@ -138,7 +139,7 @@ func (b build) run(ctx context.Context, dir string, args ...string) error {
 	}
 	shown := b.shown(dir, args)
 	b.log("$ " + shown)
-	return command.Run(ctx, command.Command{Dir: dir, Home: b.home(), Root: b.cfg.Root, Env: env, Args: args, Show: shown, Rename: b.names(dir)}, b.log)
+	return command.Run(ctx, command.Command{Dir: dir, Home: b.home(), Root: b.cfg.Root, Keep: b.cfg.Keep, Env: env, Args: args, Show: shown, Rename: b.names(dir)}, b.log)
 }
 
 // shown is a command without the paths of this machine.

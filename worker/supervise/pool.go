@@ -1,6 +1,6 @@
 // Package supervise runs graph workers as child processes and speaks the worker protocol (worker/wire/DESIGN.md) with
 // them. It implements agent.Workers: a crashed worker is replaced after a pause, and no process outlives Stop or the
-// server.
+// server, also not one that a graph detached, where workers run below a keeper.
 package supervise
 
 import (
@@ -25,6 +25,8 @@ type Config struct {
 	LoadTimeout time.Duration
 	// MinPause and MaxPause bound the pause before a crashed worker is replaced; 0 = 100 ms and 10 s.
 	MinPause, MaxPause time.Duration
+	// Keep is the program of the keepers (package keeper) that the workers run below; "" = none.
+	Keep string
 }
 
 // Program says how to start the workers of one language.
@@ -61,7 +63,6 @@ type Pool struct {
 
 	handler agent.WorkerHandler
 	caches  map[slipway.Language]*cache
-	forks   *forker
 	ctx     context.Context
 	cancel  context.CancelFunc
 	keepers sync.WaitGroup
@@ -100,7 +101,6 @@ func (c Config) withDefaults() Config {
 // Start brings the workers up in the background.
 func (p *Pool) Start(h agent.WorkerHandler) error {
 	p.handler = h
-	p.forks = newForker()
 	for _, program := range p.cfg.Programs {
 		for range max(program.Workers, 1) {
 			p.keepers.Go(func() { p.keep(program) })
@@ -109,13 +109,10 @@ func (p *Pool) Start(h agent.WorkerHandler) error {
 	return nil
 }
 
-// Stop kills every worker with its process group and returns when none is left.
+// Stop kills every worker with whatever it started and returns when none is left.
 func (p *Pool) Stop() {
 	p.cancel()
 	p.keepers.Wait()
-	if p.forks != nil {
-		p.forks.stop()
-	}
 }
 
 // keep runs one worker after another until the pool stops.

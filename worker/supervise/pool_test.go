@@ -18,6 +18,7 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/keeper"
 	"github.com/slipway-dev/slipway/worker/supervise"
 	"github.com/slipway-dev/slipway/worker/wire"
 )
@@ -26,6 +27,9 @@ const role = "SLIPWAY_TEST_ROLE"
 
 // The test binary plays the worker and the server that is killed, so that real processes are supervised.
 func TestMain(m *testing.M) {
+	if keeper.Is(os.Args) {
+		os.Exit(keeper.Run())
+	}
 	switch os.Getenv(role) {
 	case "worker":
 		work()
@@ -75,6 +79,16 @@ func work() {
 	}
 }
 
+// stray starts a process that has left group and session, has an empty environment and has lost its parent.
+func stray() string {
+	pid, err := exec.Command("sh", "-c", "env -i setsid sh -c 'echo $$; exec sleep 600 >/dev/null 2>&1' &").Output()
+	if len(pid) == 0 {
+		fmt.Fprintln(os.Stderr, "no stray:", err)
+		os.Exit(4)
+	}
+	return strings.TrimSpace(string(pid))
+}
+
 func act(input string, stream uint32, send func(wire.Kind, uint32, string, string)) {
 	var asks struct{ Ask json.RawMessage }
 	if json.Unmarshal([]byte(input), &asks) == nil && asks.Ask != nil {
@@ -121,6 +135,9 @@ func act(input string, stream uint32, send func(wire.Kind, uint32, string, strin
 		}
 		send(wire.Chunk, stream, `{"event":"child"}`, strconv.Itoa(cmd.Process.Pid))
 		return
+	case `"stray"`:
+		send(wire.Chunk, stream, `{"event":"child"}`, stray())
+		return
 	}
 	for i := range 3 {
 		send(wire.Chunk, stream, `{"event":"values"}`, strconv.Itoa(i))
@@ -128,14 +145,16 @@ func act(input string, stream uint32, send func(wire.Kind, uint32, string, strin
 	send(wire.Done, stream, `{"status":"success"}`, `{"values":{"a":1},"next":[]}`)
 }
 
-// serve is a server that supervises a worker, prints its pid and waits to be killed.
+// serve is a server that supervises a worker, prints its pid and that of a stray, and waits to be killed.
 func serve() {
 	h := newHandler()
 	pool := newPool(h)
 	if err := pool.Start(h); err != nil {
 		os.Exit(5)
 	}
-	fmt.Println((<-h.up).Info().PID)
+	w, s := <-h.up, newSink()
+	w.Run(job("stray"), s)
+	fmt.Println(w.Info().PID, <-s.chunk)
 	select {}
 }
 
@@ -146,7 +165,7 @@ func newPoolOver(h *handler, store agent.Store) *supervise.Pool {
 	if err != nil {
 		panic(err)
 	}
-	return supervise.New(supervise.Config{MinPause: time.Millisecond, Programs: []supervise.Program{{
+	return supervise.New(supervise.Config{MinPause: time.Millisecond, Keep: keeper.Self, Programs: []supervise.Program{{
 		Language: slipway.Node, Argv: []string{self}, Env: []string{role + "=worker", "PATH=" + os.Getenv("PATH")}, Slots: 4,
 		Graphs: map[string]string{"agent": "./a.mjs:graph", "bad": "./b.mjs:graph"},
 		Parts: agent.Parts{
@@ -298,22 +317,50 @@ func TestAWorkersDeathIsSeenAlthoughItsChildHoldsTheLink(t *testing.T) {
 	receive(t, h.up, "replacement")
 }
 
-func TestStopEndsTheWholeProcessGroup(t *testing.T) {
+func TestStopEndsWhatAWorkerStarted(t *testing.T) {
 	t.Parallel()
-	_, pool, w := start(t)
-	s := newSink()
-	w.Run(job("child"), s)
+	for _, input := range []string{"child", "stray"} {
+		t.Run(input, func(t *testing.T) {
+			t.Parallel()
+			_, pool, w := start(t)
+			s := newSink()
+			w.Run(job(input), s)
+			child, err := strconv.Atoi(receive(t, s.chunk, "child's pid"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			pool.Stop()
+			receive(t, s.lost, "loss")
+			for _, pid := range []int{child, w.Info().PID} {
+				if syscall.Kill(pid, 0) == nil {
+					t.Errorf("process %d is still there", pid)
+				}
+			}
+		})
+	}
+}
+
+func TestAWorkersEndEndsItsStraysAlone(t *testing.T) {
+	t.Parallel()
+	h, _, w := start(t)
+	s, crash := newSink(), newSink()
+	w.Run(job("stray"), s)
 	child, err := strconv.Atoi(receive(t, s.chunk, "child's pid"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool.Stop()
-	receive(t, s.lost, "loss")
-	awaitDeath(t, child)
-	awaitDeath(t, w.Info().PID)
+	w.Run(job("crash"), crash)
+	receive(t, crash.lost, "loss")
+	next := receive(t, h.up, "replacement")
+	if syscall.Kill(child, 0) == nil {
+		t.Errorf("process %d is still there", child)
+	}
+	if syscall.Kill(next.Info().PID, 0) != nil {
+		t.Error("the replacement was killed too")
+	}
 }
 
-func TestAKilledServerLeavesNoWorker(t *testing.T) {
+func TestAKilledServerLeavesNothing(t *testing.T) {
 	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
@@ -328,12 +375,8 @@ func TestAKilledServerLeavesNoWorker(t *testing.T) {
 	if err := server.Start(); err != nil {
 		t.Fatal(err)
 	}
-	line, err := bufio.NewReader(out).ReadString('\n')
-	if err != nil {
-		t.Fatal(err)
-	}
-	worker, err := strconv.Atoi(strings.TrimSpace(line))
-	if err != nil {
+	var worker, child int
+	if _, err := fmt.Fscan(out, &worker, &child); err != nil {
 		t.Fatal(err)
 	}
 	if err := server.Process.Kill(); err != nil {
@@ -341,12 +384,13 @@ func TestAKilledServerLeavesNoWorker(t *testing.T) {
 	}
 	_ = server.Wait()
 	awaitDeath(t, worker)
+	awaitDeath(t, child)
 }
 
 func TestAProgramThatCannotStartIsToldWithItsReason(t *testing.T) {
 	t.Parallel()
 	h := newHandler()
-	pool := supervise.New(supervise.Config{MinPause: time.Millisecond, Programs: []supervise.Program{
+	pool := supervise.New(supervise.Config{MinPause: time.Millisecond, Keep: keeper.Self, Programs: []supervise.Program{
 		{Language: slipway.Node, Argv: []string{"sh", "-c", "echo no such module >&2; exit 1"}},
 	}}, nil, time.Now, slog.New(slog.DiscardHandler), h.line)
 	if err := pool.Start(h); err != nil {

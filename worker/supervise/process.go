@@ -7,50 +7,20 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"runtime"
 	"strings"
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/slipway-dev/slipway/keeper"
 )
 
 // maxLine bounds one line of a worker's output; a longer one is cut into several.
 const maxLine = 64 << 10
 
-// forker starts processes from one OS thread that lives as long as the pool: the kernel's parent-death signal follows
-// the thread that forked, not the process.
-type forker struct {
-	work chan func()
-	done chan struct{}
-	once sync.Once
-}
-
-func newForker() *forker {
-	f := &forker{work: make(chan func()), done: make(chan struct{})}
-	go func() {
-		runtime.LockOSThread()
-		defer close(f.done)
-		for fn := range f.work {
-			fn()
-		}
-	}()
-	return f
-}
-
-func (f *forker) start(cmd *exec.Cmd) error {
-	result := make(chan error, 1)
-	f.work <- func() { result <- cmd.Start() }
-	return <-result
-}
-
-func (f *forker) stop() {
-	f.once.Do(func() { close(f.work) })
-	<-f.done
-}
-
 // process is a worker's process with its end of the link and its output.
 type process struct {
-	cmd    *exec.Cmd
+	kept   *keeper.Process
 	conn   net.Conn
 	outs   []*os.File
 	output sync.WaitGroup
@@ -75,15 +45,13 @@ func (p *Pool) spawn(id string, program Program) (*process, error) {
 	cmd.Dir = program.Dir
 	cmd.Env = append(append([]string{}, program.Env...), "SLIPWAY_WORKER_FD=3")
 	cmd.ExtraFiles = []*os.File{theirs}
-	cmd.SysProcAttr = attributes()
-	proc.cmd = cmd
 	childEnds, err := proc.pipes(p, id, program)
 	if err != nil {
 		_ = ours.Close()
 		return nil, err
 	}
 	cmd.Stdout, cmd.Stderr = childEnds[0], childEnds[1]
-	err = p.forks.start(cmd)
+	proc.kept, err = keeper.Start(p.cfg.Keep, cmd)
 	for _, f := range childEnds {
 		_ = f.Close()
 	}
@@ -93,9 +61,9 @@ func (p *Pool) spawn(id string, program Program) (*process, error) {
 		return nil, fmt.Errorf("start %s: %w", strings.Join(program.Argv, " "), err)
 	}
 	go func() {
-		proc.err = cmd.Wait()
+		proc.err = proc.kept.Wait()
 		close(proc.exited)
-		// What the worker said before is still read. A process it started may hold the link open; that is not the worker.
+		// What the worker said before is still read. Without a keeper, a process it started may hold the link open.
 		_ = ours.SetReadDeadline(time.Now().Add(lastWords))
 	}()
 	return proc, nil
@@ -165,13 +133,11 @@ func (proc *process) explain(reason string) string {
 	return reason + ": " + proc.last
 }
 
-// kill ends the whole process group at once.
-func (proc *process) kill() {
-	_ = syscall.Kill(-proc.cmd.Process.Pid, syscall.SIGKILL)
-}
+// kill ends the worker at once, with whatever it started.
+func (proc *process) kill() { proc.kept.Kill() }
 
-// end waits a moment for the process to go by itself, so that its own exit code is seen, then kills the group and
-// releases everything.
+// end waits a moment for the process to go by itself, so that its own exit code is seen, then kills it with
+// whatever it started and releases everything.
 func (proc *process) end() error {
 	timer := time.NewTimer(500 * time.Millisecond)
 	defer timer.Stop()
@@ -183,7 +149,7 @@ func (proc *process) end() error {
 	<-proc.exited
 	_ = proc.conn.Close()
 	for _, r := range proc.outs {
-		_ = r.SetReadDeadline(time.Now().Add(time.Second)) // somebody who left the group may hold the pipe
+		_ = r.SetReadDeadline(time.Now().Add(time.Second)) // without a keeper, somebody who left the group may hold the pipe
 	}
 	proc.output.Wait()
 	return proc.err
