@@ -18,6 +18,7 @@ const MaxArtifactBlob = 8 << 30
 // that go with them. Its jobs carry no secrets of deployments.
 type BuildLine struct {
 	svc    *Service
+	who    slipway.Principal
 	tenant string // "" = builds of every tenant
 }
 
@@ -30,9 +31,9 @@ func (s *Service) BuildLine(who slipway.Principal) (*BuildLine, error) {
 		return nil, err
 	}
 	if who.Organisation {
-		return &BuildLine{s, ""}, nil
+		return &BuildLine{s, who, ""}, nil
 	}
-	return &BuildLine{s, who.TenantID}, nil
+	return &BuildLine{s, who, who.TenantID}, nil
 }
 
 // LentJob is a job as a builder elsewhere gets it.
@@ -41,7 +42,7 @@ type LentJob struct {
 	SourceURL string // signed path to GET the uploaded archive from; "" = the source is no archive
 }
 
-// Claim waits for a job at most so long; ok is false if there was none.
+// Claim waits for a job at most so long, 0 = takes one that is there; ok is false if there was none.
 func (l *BuildLine) Claim(ctx context.Context, owner string, atMost time.Duration) (job LentJob, ok bool, err error) {
 	if owner == "" || len(owner) > 200 {
 		var problems slipway.Problems
@@ -50,8 +51,8 @@ func (l *BuildLine) Claim(ctx context.Context, owner string, atMost time.Duratio
 	}
 	limited, cancel := context.WithTimeout(ctx, min(atMost, MaxClaimWait))
 	defer cancel()
-	claimed, err := l.svc.claim(limited, l.tenant, owner)
-	if errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil && limited.Err() != nil && claimed.RevisionID == "" {
+	claimed, err := l.svc.claim(ctx, limited, l.tenant, owner)
+	if ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		return job, false, nil
 	}
 	if err != nil {
@@ -101,7 +102,7 @@ func (l *BuildLine) Fail(ctx context.Context, job slipway.BuildJob, reason strin
 	if err := l.mine(ctx, job); err != nil {
 		return wrap("fail build", err)
 	}
-	return l.svc.Fail(ctx, job, reason)
+	return l.svc.fail(ctx, l.who, job, reason)
 }
 
 // Complete is slipway.BuildQueue's. All parts of the artifact must have been uploaded: CodeInvalid names one that was not.
@@ -124,7 +125,7 @@ func (l *BuildLine) Complete(ctx context.Context, job slipway.BuildJob, result s
 	if err := problems.Err(); err != nil {
 		return err
 	}
-	return l.svc.Complete(ctx, job, result)
+	return l.svc.complete(ctx, l.who, job, result)
 }
 
 // BlobSlot is where an archive that is not stored here goes.

@@ -44,12 +44,12 @@ func (s *Service) Recover(ctx context.Context) error {
 
 // Claim implements slipway.BuildQueue, for a builder of this process: it builds for every tenant.
 func (s *Service) Claim(ctx context.Context, owner string) (slipway.BuildJob, error) {
-	return s.claim(ctx, "", owner)
+	return s.claim(ctx, ctx, "", owner)
 }
 
-// claim is Claim for the builds of one tenant, "" = of all. Changes wake it; the timer is for leases, whose expiry changes
-// nothing.
-func (s *Service) claim(ctx context.Context, tenantID, owner string) (slipway.BuildJob, error) {
+// claim is Claim for the builds of one tenant, "" = of all. It waits no longer than patience lasts, but no claim is broken
+// off for that: a build that was taken is handed out. Changes wake it; the timer is for leases, whose expiry changes nothing.
+func (s *Service) claim(ctx, patience context.Context, tenantID, owner string) (slipway.BuildJob, error) {
 	for {
 		_, changed := s.changed.state()
 		job, err := s.tryClaim(ctx, tenantID, owner)
@@ -65,7 +65,7 @@ func (s *Service) claim(ctx context.Context, tenantID, owner string) (slipway.Bu
 		if err == nil || slipway.ErrorCode(err) != slipway.CodeNotFound {
 			return job, wrap("claim build", err)
 		}
-		if err := wait(ctx, changed, s.cfg.BuildLease/3); err != nil {
+		if err := wait(patience, changed, s.cfg.BuildLease/3); err != nil {
 			return slipway.BuildJob{}, err
 		}
 	}
@@ -271,6 +271,13 @@ func (s *Service) redactor(tx slipway.Tx, r slipway.Revision) (*strings.Replacer
 
 // Complete implements slipway.BuildQueue.
 func (s *Service) Complete(ctx context.Context, job slipway.BuildJob, result slipway.BuildResult) error {
+	return s.complete(ctx, localBuilder(), job, result)
+}
+
+// localBuilder is who reports a build of this process, for the audit log.
+func localBuilder() slipway.Principal { return slipway.Principal{ID: "builder"} }
+
+func (s *Service) complete(ctx context.Context, who slipway.Principal, job slipway.BuildJob, result slipway.BuildResult) error {
 	return wrap("complete build", s.update(ctx, func(tx slipway.Tx) error {
 		r, err := held(tx, job)
 		if err != nil {
@@ -296,8 +303,18 @@ func (s *Service) Complete(ctx context.Context, job slipway.BuildJob, result sli
 		if err := s.move(tx, &r, slipway.AwaitingDeploy, ""); err != nil {
 			return err
 		}
+		if err := s.auditBuild(tx, who, "complete_build", d, job, map[string]any{"artifact_digest": r.ArtifactDigest}); err != nil {
+			return err
+		}
 		return s.settle(tx, d)
 	}))
+}
+
+// auditBuild records the report of a build: who made it, by which builder, of which revision, and what came of it.
+func (s *Service) auditBuild(tx slipway.Tx, who slipway.Principal, operation string, d slipway.Deployment, job slipway.BuildJob, detail map[string]any) error {
+	who.TenantID = d.TenantID // an organisation's builder builds for every tenant
+	detail["name"], detail["revision_id"], detail["builder"] = d.Name, job.RevisionID, job.Owner
+	return s.audit(tx, who, operation, d.ID, detail)
 }
 
 // putArtifact records what an artifact is made from; one that was given up is there again.
@@ -337,6 +354,10 @@ func (s *Service) putEnvFile(tx slipway.Tx, d slipway.Deployment, values map[str
 
 // Fail implements slipway.BuildQueue.
 func (s *Service) Fail(ctx context.Context, job slipway.BuildJob, reason string) error {
+	return s.fail(ctx, localBuilder(), job, reason)
+}
+
+func (s *Service) fail(ctx context.Context, who slipway.Principal, job slipway.BuildJob, reason string) error {
 	return wrap("fail build", s.update(ctx, func(tx slipway.Tx) error {
 		r, err := held(tx, job)
 		if err != nil {
@@ -346,6 +367,14 @@ func (s *Service) Fail(ctx context.Context, job slipway.BuildJob, reason string)
 		if err != nil {
 			return err
 		}
-		return s.buildFailed(tx, r, slipway.CutLine(secrets.Replace(reason)))
+		told := slipway.CutLine(secrets.Replace(reason))
+		d, err := tx.Deployment("", r.DeploymentID)
+		if err != nil {
+			return err
+		}
+		if err := s.auditBuild(tx, who, "fail_build", d, job, map[string]any{"reason": told}); err != nil {
+			return err
+		}
+		return s.buildFailed(tx, r, told)
 	}))
 }

@@ -229,40 +229,12 @@ func TestInterruptionStopsABuildAndLetsTheNextGoOn(t *testing.T) {
 	if err != nil || r.Status != slipway.Interrupted {
 		t.Fatalf("Interrupt = %s, %v", r.Status, err)
 	}
-	if err := w.Renew(t.Context(), job); slipway.ErrorCode(err) != slipway.CodeStale {
-		t.Errorf("Renew = %v, want CodeStale", err)
-	}
 	if got := w.status(d.ID, next); got != slipway.AwaitingBuild {
 		t.Errorf("next = %s, want AWAITING_BUILD", got)
 	}
 	if _, err := w.Interrupt(t.Context(), w.Admin, d.ID, job.RevisionID); slipway.ErrorCode(err) != slipway.CodeBadRequest {
 		t.Errorf("Interrupt of an ended one = %v, want CodeBadRequest", err)
 	}
-}
-
-func TestALostLeaseIsTakenOver(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	w.create()
-	first := w.claim("first")
-	w.Advance(20 * time.Second)
-	must(t, 0, w.Renew(t.Context(), first))
-	w.Advance(31 * time.Second)
-	second := w.claim("second")
-	if second.RevisionID != first.RevisionID || second.Epoch <= first.Epoch {
-		t.Fatalf("second = %+v", second)
-	}
-	for name, err := range map[string]error{
-		"Renew":    w.Renew(t.Context(), first),
-		"Log":      w.Log(t.Context(), first, []slipway.LogEntry{{Message: "x"}}),
-		"Complete": w.Complete(t.Context(), first, slipway.BuildResult{ArtifactDigest: "sha256:x"}),
-		"Fail":     w.Fail(t.Context(), first, "x"),
-	} {
-		if slipway.ErrorCode(err) != slipway.CodeStale {
-			t.Errorf("%s by the first = %v, want CodeStale", name, err)
-		}
-	}
-	w.complete(second)
 }
 
 func TestRecoverFreesBuildsAtOnce(t *testing.T) {
