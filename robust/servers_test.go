@@ -349,7 +349,8 @@ func (m *member) whole(a acknowledged) error {
 		return err
 	}
 	if r.Status != "success" || len(joined.Done) != a.total {
-		return fmt.Errorf("run %s: status %s with the steps %v of %d (%v)", a.RunID, r.Status, joined.Done, a.total, joined.Error)
+		_, history, _ := call(http.MethodGet, m.address+"/threads/"+a.ThreadID+"/history", "")
+		return fmt.Errorf("run %s: status %s with the steps %v of %d (%v); the thread's history is %s", a.RunID, r.Status, joined.Done, a.total, joined.Error, history)
 	}
 	for i, n := range joined.Done {
 		if i != n {

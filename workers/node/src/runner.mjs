@@ -203,7 +203,8 @@ export class Run {
     const { outcome } = this.#modes;
     const values = outcome.valuesJSON();
     if (this.#request.temporary) return `{"values":${values ?? '{}'},"interrupts":${toJSON(outcome.interrupts)}}`;
-    if (!this.#wrote || this.#cancelled === 'fenced') return '';
+    // A retry may find that the attempt before it has done everything but say so.
+    if ((!this.#wrote && !this.#request.resume) || this.#cancelled === 'fenced') return '';
     if (done.status === 'success' && this.#put && values !== undefined && !this.#mayWait()) return finalSnapshot(values, this.#put);
     return this.#askGraph();
   }

@@ -165,7 +165,9 @@ class Run:
             return jsonable.dumps(self._temporary())
         ours = isinstance(self._saver, Saver)
         put = self._saver.last.get("") if ours else None
-        if ours and put is None and failure is None and self._cancel is None and not self._stopped:
+        nothing = put is None and failure is None and self._cancel is None and not self._stopped
+        # A retry may find that the attempt before it has done everything but say so.
+        if ours and nothing and not self._request.get("resume"):
             return b""
         if put is not None and failure is None and self._ended():
             return jsonable.dumps(snapshot.ended(self._values, put))
