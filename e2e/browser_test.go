@@ -20,12 +20,21 @@ func TestReactPageInABrowser(t *testing.T) {
 	page := project(t, "testdata/clients/react")
 	check(t, os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(page, "node_modules")))
 	m := newMachine(t)
+	for _, deployment := range m.bothLanguages() {
+		m.in(page, "node", "drive.mjs", chromium, t.TempDir(), deployment)
+	}
+}
+
+// bothLanguages starts the platform, deploys the graphs of each language and returns where they are served.
+func (m *machine) bothLanguages() (urls []string) {
+	m.t.Helper()
 	m.up()
 	for _, language := range []string{"js", "py"} {
 		_, err := m.slipway("deploy", filepath.Join(shared.graphs, language), "--name", language)
-		check(t, err)
-		m.in(page, "node", "drive.mjs", chromium, t.TempDir(), m.url+"/d/"+language)
+		check(m.t, err)
+		urls = append(urls, m.url+"/d/"+language)
 	}
+	return urls
 }
 
 // browser finds Chromium; the Debian package is installed where there is none.
