@@ -2,7 +2,10 @@ package agent
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
+
+	"github.com/slipway-dev/slipway"
 )
 
 // Item is an entry of the key-value store (reference 7).
@@ -13,6 +16,16 @@ type Item struct {
 	CreatedAt time.Time       `json:"created_at"`
 	UpdatedAt time.Time       `json:"updated_at"`
 	Score     *float64        `json:"score,omitempty"`
+}
+
+// CheckNamespace refuses labels that could not be told apart in a dot-joined namespace (reference 7).
+func CheckNamespace(namespace []string) error {
+	for _, label := range namespace {
+		if label == "" || strings.Contains(label, ".") {
+			return slipway.Errorf(slipway.CodeInvalid, "Namespace labels cannot be empty or contain periods. Received: %v", namespace)
+		}
+	}
+	return nil
 }
 
 // StoreOp is one operation of a store batch (reference 15); exactly one member is set.

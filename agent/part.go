@@ -100,6 +100,8 @@ type PartInfo struct {
 	// Of auth: the events it handles ("threads:create", "threads", "*:read", "*") and whether it authenticates.
 	Handlers      []string `json:"handlers"`
 	Authenticates bool     `json:"authenticates"`
+	// Body says whether authenticating looks at requests' bodies; nil = it may.
+	Body *bool `json:"body"`
 
 	// Of an app: its routes in order, nil when it cannot tell (every path is the app's to try), and whether its middleware
 	// wraps more than its own routes.
@@ -113,6 +115,9 @@ type PartInfo struct {
 	JSON bool `json:"json"`
 	Blob bool `json:"blob"`
 }
+
+// WantsBody says whether an Auth object is to be shown the bodies of requests.
+func (p *PartInfo) WantsBody() bool { return p.Body == nil || *p.Body }
 
 // AppRoute is one route of an application's HTTP app.
 type AppRoute struct {

@@ -14,6 +14,7 @@ type CancelSelection struct {
 	RunIDs      []string
 	Status      string
 	AssistantID string
+	Filter      *agent.Filter // on the metadata of the runs' threads
 }
 
 // Cancel records a cancel and carries it out; with wait it returns when the run has stopped, also if it finished by itself
@@ -104,7 +105,7 @@ func (e *Engine) selected(ctx context.Context, s CancelSelection) ([]agent.Run, 
 		for _, id := range s.RunIDs {
 			runs = append(runs, agent.Run{ID: id, ThreadID: s.ThreadID})
 		}
-		return runs, nil
+		return e.onAllowedThreads(ctx, runs, s.Filter)
 	}
 	all, err := e.store.InFlight(ctx, s.ThreadID)
 	if err != nil {
@@ -117,5 +118,5 @@ func (e *Engine) selected(ctx context.Context, s CancelSelection) ([]agent.Run, 
 			runs = append(runs, r)
 		}
 	}
-	return runs, nil
+	return e.onAllowedThreads(ctx, runs, s.Filter)
 }

@@ -30,7 +30,8 @@ func (e *Engine) CreateCron(ctx context.Context, c agent.Cron, run RunRequest) (
 		return c, err
 	}
 	now := e.clock()
-	c.ID, c.AssistantID, c.Metadata, c.CreatedAt, c.UpdatedAt = e.ids(), a.ID, withoutReserved(object(c.Metadata)), now, now
+	c.ID = or(c.ID, e.ids())
+	c.AssistantID, c.Metadata, c.CreatedAt, c.UpdatedAt = a.ID, withoutReserved(object(c.Metadata)), now, now
 	if c, err = e.scheduled(c, run); err != nil {
 		return c, err
 	}
@@ -103,6 +104,7 @@ func (e *Engine) ChangeCron(ctx context.Context, id string, change func(agent.Cr
 			return c, err
 		}
 		c.AssistantID, run.AssistantID, c.UpdatedAt = a.ID, a.ID, e.clock()
+		run.User = userOf(c.Request)
 		c.Metadata = withoutReserved(c.Metadata)
 		return e.scheduled(c, run)
 	})
@@ -125,6 +127,9 @@ func (e *Engine) wakeCrons() { wakeLoop(e.cronKick) }
 
 // fireDue fires what is due and returns how long to sleep.
 func (e *Engine) fireDue(ctx context.Context) (time.Duration, error) {
+	if !e.canAuthorize() {
+		return cronPatience, nil // the worker that can will wake this loop
+	}
 	for {
 		due, err := e.store.DueCrons(ctx, e.clock(), cronBatch)
 		if err != nil {
@@ -163,6 +168,8 @@ func (e *Engine) fire(ctx context.Context, c agent.Cron) error {
 		firing.Run = &a
 	} else if slipway.ErrorCode(err) == slipway.CodeNotFound {
 		e.log.Warn("a cron has nothing to run", "cron_id", c.ID, "assistant_id", c.AssistantID, "thread_id", c.ThreadID, "error", err)
+	} else if refused(err) {
+		e.log.Warn("a cron's user may not make its run", "cron_id", c.ID, "assistant_id", c.AssistantID, "thread_id", c.ThreadID, "error", err)
 	} else {
 		return err
 	}
@@ -183,5 +190,9 @@ func (e *Engine) cronRun(ctx context.Context, c agent.Cron) (agent.Admission, er
 	metadata := parse(c.Metadata)
 	metadata.set("cron_id", c.ID)
 	run.AssistantID, run.Metadata = c.AssistantID, metadata.json()
+	run, err := e.allowRun(ctx, run.User, run)
+	if err != nil {
+		return agent.Admission{}, err
+	}
 	return e.admission(ctx, run)
 }

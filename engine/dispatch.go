@@ -38,6 +38,7 @@ func (e *Engine) WorkerUp(w agent.Worker) {
 	e.arrival = make(chan struct{})
 	e.mu.Unlock()
 	e.log.Info("worker up", "worker", info.ID, "language", info.Language, "pid", info.PID)
+	e.noteAuth(info)
 	e.wake()
 }
 

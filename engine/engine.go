@@ -37,6 +37,7 @@ type Config struct {
 	SweepLimit    int                             // checkpointer.ttl.sweep_limit: how many at most each time (10 000)
 	Buffer        int                             // frames kept for one slow reader before its subscription is closed (4096)
 	Graphs        map[string]Graph
+	Auth          AuthConfig
 	// Parts names what else of the application the workers of each language load; the deployment is not ready before they have.
 	Parts map[slipway.Language][]agent.PartName
 }
@@ -62,6 +63,8 @@ type Engine struct {
 	system    assistantCache
 	described descriptions
 	meter     *meter
+	users     *userCache
+	authNoted sync.Once
 
 	mu       sync.Mutex
 	pool     map[string]*seat      // live workers by id
@@ -95,7 +98,8 @@ type Engine struct {
 func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, clock slipway.Clock, ids slipway.IDs, log *slog.Logger) *Engine {
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log, meter: newMeter(),
-		pool: map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
+		users: newUserCache(cfg.Auth),
+		pool:  map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
 		tracks: map[string]*track{}, latest: map[string]*execution{}, hubs: map[string]*threadHub{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{},
 		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
 	}

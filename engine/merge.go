@@ -96,15 +96,16 @@ func runMetadata(a agent.Assistant, thread json.RawMessage, config fields, reque
 }
 
 // runConfig is assistant < thread < request with configurable merged key by key and the server's own keys forced
-// (reference 4.2). metadata is the run's complete metadata.
-func runConfig(a agent.Assistant, thread json.RawMessage, request fields, r agent.Run, checkpoint fields, metadata json.RawMessage) json.RawMessage {
+// (reference 4.2): no assistant and no request can set those. metadata is the run's complete metadata, u whom it works for.
+func runConfig(a agent.Assistant, thread json.RawMessage, request fields, r agent.Run, checkpoint fields, metadata json.RawMessage, u *agent.User) json.RawMessage {
 	assistant, threadConfig := parse(a.Config), parse(thread)
 	configurable := parse(assistant["configurable"]).lay(parse(threadConfig["configurable"]))
-	configurable.lay(parse(request["configurable"]).withoutReserved()).lay(checkpoint)
+	configurable.lay(parse(request["configurable"])).withoutReserved().lay(checkpoint)
 	configurable.set("run_id", r.ID)
 	configurable.set("thread_id", r.ThreadID)
 	configurable.set("graph_id", r.GraphID)
 	configurable.set("assistant_id", r.AssistantID)
+	identified(configurable, u)
 	out := assistant.lay(threadConfig).lay(request)
 	out["configurable"] = configurable.json()
 	out["metadata"] = metadata

@@ -9,7 +9,10 @@ import (
 
 // RunRequest is a run as a client asks for it (agent-server reference 4.1), decoded but not yet resolved.
 type RunRequest struct {
-	AssistantID string // uuid or graph id
+	ID          string        `json:"-"` // "" = a new one
+	AssistantID string        // uuid or graph id
+	User        *agent.User   `json:",omitempty"` // whom it works for; nil = nobody is known
+	Filter      *agent.Filter `json:"-"`          // must allow the thread if it exists already
 	// Stateless runs have no ThreadID; the engine makes a thread for them (reference 5).
 	Stateless       bool
 	ThreadID        string

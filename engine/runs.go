@@ -155,10 +155,14 @@ func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, 
 func (e *Engine) namedAssistant(ctx context.Context, id string) (agent.Assistant, error) {
 	a, err := e.Assistant(ctx, id)
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
-		err = slipway.Errorf(slipway.CodeNotFound,
-			"No assistant found for %q. Make sure the assistant ID is for a valid assistant or a valid graph ID.", id)
+		err = noNamedAssistant(id)
 	}
 	return a, err
+}
+
+func noNamedAssistant(id string) error {
+	return slipway.Errorf(slipway.CodeNotFound,
+		"No assistant found for %q. Make sure the assistant ID is for a valid assistant or a valid graph ID.", id)
 }
 
 // threadFor reads the thread whose settings the run inherits; one that is to be made is empty.
@@ -179,12 +183,12 @@ func (e *Engine) makeAdmission(r RunRequest, a agent.Assistant, thread agent.Thr
 	config := parse(r.Config)
 	metadata := runMetadata(a, thread.Metadata, config, r.Metadata).json()
 	run := agent.Run{
-		ID: e.ids(), ThreadID: thread.ID, AssistantID: a.ID, GraphID: a.GraphID, Metadata: metadata,
+		ID: or(r.ID, e.ids()), ThreadID: thread.ID, AssistantID: a.ID, GraphID: a.GraphID, Metadata: metadata,
 		Status: agent.RunPending, Multitask: or(r.Multitask, agent.MultitaskEnqueue), Temporary: r.Stateless && !r.Keep,
 		CreatedAt: now.Add(r.After), UpdatedAt: now,
 	}
 	run.Kwargs = kwargs(r, run.Temporary)
-	run.Kwargs.Config = runConfig(a, thread.Config, config, run, checkpointKeys(r), metadata)
+	run.Kwargs.Config = runConfig(a, thread.Config, config, run, checkpointKeys(r), metadata, r.User)
 	run.Kwargs.Context = mergeContext(a, r.Context)
 	var ttl *agent.TTL
 	if e.cfg.ThreadTTL != nil && !run.Temporary {
@@ -192,7 +196,7 @@ func (e *Engine) makeAdmission(r RunRequest, a agent.Assistant, thread agent.Thr
 	}
 	return agent.Admission{
 		ThreadTTL: ttl, Run: run, CreateThread: r.CreateThread, ThreadMetadata: withoutReserved(r.Metadata),
-		ThreadConfig: threadConfig(a, parse(r.Config)), Now: now,
+		ThreadConfig: threadConfig(a, parse(r.Config)), Filter: r.Filter, Now: now,
 	}
 }
 

@@ -136,7 +136,7 @@ func (e *Engine) describe(ctx context.Context, a agent.Assistant, call map[strin
 	if err != nil {
 		return nil, fmt.Errorf("encode a question to a worker: %w", err)
 	}
-	config := describeConfig(a)
+	config := describeConfig(ctx, a)
 	if !w.Info().Compiled[a.GraphID] {
 		key = append(append(key, ' '), config...)
 	}
@@ -174,13 +174,13 @@ func (e *Engine) askDescription(w agent.Worker, key string, call map[string]any)
 	return raw, nil
 }
 
-// describeConfig is what a factory gets to make the graph of an assistant.
-func describeConfig(a agent.Assistant) json.RawMessage {
+// describeConfig is what a factory gets to make the graph of an assistant for the user of the context.
+func describeConfig(ctx context.Context, a agent.Assistant) json.RawMessage {
 	out := parse(a.Config)
 	configurable := parse(out["configurable"])
 	configurable.set("graph_id", a.GraphID)
 	configurable.set("assistant_id", a.ID)
-	out["configurable"] = configurable.json()
+	out["configurable"] = identified(configurable, agent.UserFrom(ctx)).json()
 	out["metadata"] = json.RawMessage(`{}`)
 	return out.json()
 }

@@ -43,7 +43,7 @@ func (e *Engine) State(ctx context.Context, q StateRequest) (json.RawMessage, er
 func (e *Engine) askState(ctx context.Context, t agent.Thread, q StateRequest) (json.RawMessage, error) {
 	graph := parse(t.Metadata).text("graph_id")
 	return e.ask(ctx, graph, map[string]any{
-		"verb": "state.get", "graph_id": graph, "config": checkpointConfig(t.ID, q.Checkpoint), "subgraphs": q.Subgraphs,
+		"verb": "state.get", "graph_id": graph, "config": checkpointConfig(ctx, t.ID, q.Checkpoint), "subgraphs": q.Subgraphs,
 	})
 }
 
@@ -93,7 +93,7 @@ func (e *Engine) History(ctx context.Context, q HistoryRequest) (json.RawMessage
 	}
 	return e.ask(ctx, graph, map[string]any{
 		"verb": "state.history", "graph_id": graph, "limit": q.Limit, "before": before, "filter": present(q.Metadata),
-		"config": checkpointConfig(t.ID, agent.CheckpointKey{Namespace: q.Namespace}),
+		"config": checkpointConfig(ctx, t.ID, agent.CheckpointKey{Namespace: q.Namespace}),
 	})
 }
 
@@ -111,7 +111,7 @@ func (e *Engine) UpdateState(ctx context.Context, u StateUpdate) (json.RawMessag
 	if err := e.refuseInFlight(ctx, t.ID); err != nil {
 		return nil, err
 	}
-	answer, err := e.ask(ctx, graph, updateCall(graph, t.ID, u))
+	answer, err := e.ask(ctx, graph, updateCall(ctx, graph, t.ID, u))
 	if err != nil {
 		return nil, err
 	}
@@ -140,13 +140,13 @@ func (e *Engine) refuseInFlight(ctx context.Context, threadID string) error {
 	return err
 }
 
-func updateCall(graph, threadID string, u StateUpdate) map[string]any {
+func updateCall(ctx context.Context, graph, threadID string, u StateUpdate) map[string]any {
 	update := map[string]any{"values": null(u.Values), "as_node": nil}
 	if u.AsNode != "" {
 		update["as_node"] = u.AsNode
 	}
 	return map[string]any{
-		"verb": "state.update", "graph_id": graph, "config": checkpointConfig(threadID, u.Checkpoint),
+		"verb": "state.update", "graph_id": graph, "config": checkpointConfig(ctx, threadID, u.Checkpoint),
 		"supersteps": [][]map[string]any{{update}},
 	}
 }
@@ -166,7 +166,7 @@ func (e *Engine) keepUpdate(ctx context.Context, threadID, graph string, answer 
 		}
 		e.tellState(t)
 	}
-	configurable := parse(parse(a.Config)["configurable"])
+	configurable := identified(parse(parse(a.Config)["configurable"]), nil)
 	checkpoint := fields{}
 	for _, k := range []string{"thread_id", "checkpoint_ns", "checkpoint_id", "checkpoint_map"} {
 		checkpoint[k] = null(configurable[k])
@@ -176,13 +176,14 @@ func (e *Engine) keepUpdate(ctx context.Context, threadID, graph string, answer 
 	}.json(), nil
 }
 
-func checkpointConfig(threadID string, k agent.CheckpointKey) json.RawMessage {
+func checkpointConfig(ctx context.Context, threadID string, k agent.CheckpointKey) json.RawMessage {
 	c := fields{}
 	c.set("thread_id", threadID)
 	c.set("checkpoint_ns", k.Namespace)
 	if k.ID != "" {
 		c.set("checkpoint_id", k.ID)
 	}
+	identified(c, agent.UserFrom(ctx))
 	return fields{"configurable": c.json(), "metadata": json.RawMessage("{}")}.json()
 }
 

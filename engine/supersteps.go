@@ -40,7 +40,7 @@ func (e *Engine) applySteps(ctx context.Context, threadID, graph string, steps [
 		}
 	}
 	answer, err := e.ask(ctx, graph, map[string]any{
-		"verb": "state.update", "graph_id": graph, "config": checkpointConfig(threadID, agent.CheckpointKey{}), "supersteps": steps,
+		"verb": "state.update", "graph_id": graph, "config": checkpointConfig(ctx, threadID, agent.CheckpointKey{}), "supersteps": steps,
 	})
 	if err != nil {
 		return err

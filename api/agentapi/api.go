@@ -18,6 +18,7 @@ import (
 
 // Engine is what the API asks of the engine; Over makes one of an *engine.Engine. The methods are documented there.
 type Engine interface {
+	Authenticate(ctx context.Context, s engine.Sender) (*agent.User, error)
 	Health(ctx context.Context) engine.Health
 	Info() engine.Info
 	Metrics(ctx context.Context) (engine.Metrics, error)
@@ -61,6 +62,8 @@ type Engine interface {
 	Runs(ctx context.Context, q agent.RunQuery) ([]agent.Run, error)
 	DeleteRun(ctx context.Context, threadID, runID string) error
 	Cancel(ctx context.Context, threadID, runID string, action agent.CancelAction, reason string, wait bool) error
+	MayCancel(ctx context.Context, threadID, runID string, action agent.CancelAction) error
+	Disconnected(ctx context.Context, threadID, runID, reason string) error
 	CancelMany(ctx context.Context, s engine.CancelSelection, action agent.CancelAction, reason string) error
 
 	CreateCron(ctx context.Context, c agent.Cron, run engine.RunRequest) (agent.Cron, error)

@@ -81,6 +81,15 @@ func (f *fake) Threads(_ context.Context, q agent.ThreadQuery) ([]agent.Thread, 
 	return f.threads[:min(len(f.threads), q.Limit)], f.err
 }
 
+func (f *fake) Authenticate(context.Context, engine.Sender) (*agent.User, error) { return nil, nil }
+
+func (f *fake) MayCancel(context.Context, string, string, agent.CancelAction) error { return f.err }
+
+func (f *fake) Disconnected(_ context.Context, _, _, reason string) error {
+	f.cancelled <- reason
+	return f.err
+}
+
 func (f *fake) Cancel(_ context.Context, _, _ string, _ agent.CancelAction, reason string, _ bool) error {
 	f.cancelled <- reason
 	return f.err

@@ -28,8 +28,8 @@ type body struct {
 // 10000 levels; what a client sends is laid into other documents and must stay readable wherever it ends up.
 const maxDepth = 500
 
-// read returns the whole body, made clean: valid Unicode, no U+0000, not too deep.
-func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+// readRaw returns the whole body as it came.
+func (a *API) readRaw(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, a.cfg.MaxBody))
 	var tooLarge *http.MaxBytesError
 	if errors.As(err, &tooLarge) {
@@ -37,6 +37,15 @@ func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	}
 	if err != nil {
 		return nil, slipway.Errorf(slipway.CodeInvalid, "the request body cannot be read: %w", err)
+	}
+	return raw, nil
+}
+
+// read returns the whole body, made clean: valid Unicode, no U+0000, not too deep.
+func (a *API) read(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	raw, err := a.readRaw(w, r)
+	if err != nil {
+		return nil, err
 	}
 	if !utf8.Valid(raw) {
 		raw = bytes.ToValidUTF8(raw, []byte("\uFFFD"))

@@ -70,6 +70,11 @@ func (a *API) recoverPanic(w http.ResponseWriter, r *http.Request) {
 // route dispatches; what no pattern matches is answered in JSON like every error.
 func (a *API) route(w http.ResponseWriter, r *http.Request) {
 	h, pattern := a.mux.Handler(r)
+	r, err := a.authenticated(w, r, pattern)
+	if err != nil {
+		a.fail(w, r, err)
+		return
+	}
 	if pattern != "" {
 		a.meter.measure(w, r, pattern, a.mux)
 		return

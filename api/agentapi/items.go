@@ -34,14 +34,7 @@ func (a *API) storeOp(ctx context.Context, op agent.StoreOp) (agent.StoreResult,
 }
 
 // checkNamespace refuses labels that could not be told apart in a dot-joined namespace (reference 7).
-func checkNamespace(namespace []string) error {
-	for _, label := range namespace {
-		if label == "" || strings.Contains(label, ".") {
-			return slipway.Errorf(slipway.CodeInvalid, "Namespace labels cannot be empty or contain periods. Received: %v", namespace)
-		}
-	}
-	return nil
-}
+func checkNamespace(namespace []string) error { return agent.CheckNamespace(namespace) }
 
 // putItem answers PUT /store/items (reference 7).
 func (a *API) putItem(w http.ResponseWriter, r *http.Request) error {

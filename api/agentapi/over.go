@@ -7,14 +7,14 @@ import (
 	"github.com/slipway-dev/slipway/engine"
 )
 
-// Over makes the API's Engine of an engine.
-func Over(e *engine.Engine) Engine { return real{e} }
+// Over makes the API's Engine of an engine, guarded by the application's handlers where it has some.
+func Over(e *engine.Engine) Engine { return real{e.Guarded()} }
 
 // real turns the engine's concrete streams and waiters into the API's.
-type real struct{ *engine.Engine }
+type real struct{ *engine.Guard }
 
 func (e real) StreamRun(ctx context.Context, r engine.RunRequest) (agent.Run, Stream, error) {
-	run, s, err := e.Engine.StreamRun(ctx, r)
+	run, s, err := e.Guard.StreamRun(ctx, r)
 	if err != nil {
 		return run, nil, err
 	}
@@ -22,7 +22,7 @@ func (e real) StreamRun(ctx context.Context, r engine.RunRequest) (agent.Run, St
 }
 
 func (e real) WaitRun(ctx context.Context, r engine.RunRequest) (agent.Run, Waiter, error) {
-	run, w, err := e.Engine.WaitRun(ctx, r)
+	run, w, err := e.Guard.WaitRun(ctx, r)
 	if err != nil {
 		return run, nil, err
 	}
@@ -30,7 +30,7 @@ func (e real) WaitRun(ctx context.Context, r engine.RunRequest) (agent.Run, Wait
 }
 
 func (e real) JoinStream(ctx context.Context, threadID, runID string, from engine.From) (Stream, error) {
-	s, err := e.Engine.JoinStream(ctx, threadID, runID, from)
+	s, err := e.Guard.JoinStream(ctx, threadID, runID, from)
 	if err != nil {
 		return nil, err
 	}

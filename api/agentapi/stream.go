@@ -54,6 +54,11 @@ func (a *API) joinStream(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	if cancel {
+		if err := a.engine.MayCancel(r.Context(), threadID, runID, agent.CancelInterrupt); err != nil {
+			return err
+		}
+	}
 	from := engine.From{LastEventID: r.Header.Get("Last-Event-ID"), CheckpointID: query(r, "checkpoint_id")}
 	s, err := a.engine.JoinStream(r.Context(), threadID, runID, from)
 	if err != nil {

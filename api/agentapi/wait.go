@@ -37,6 +37,9 @@ func (a *API) joinRun(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	run, err := a.engine.Run(r.Context(), threadID, runID)
+	if err == nil && cancel {
+		err = a.engine.MayCancel(r.Context(), threadID, runID, agent.CancelInterrupt)
+	}
 	if err != nil {
 		return err
 	}
@@ -110,7 +113,7 @@ func (a *API) disconnected(r *http.Request, run agent.Run, cancel bool) {
 		return
 	}
 	ctx := context.WithoutCancel(r.Context())
-	if err := a.engine.Cancel(ctx, run.ThreadID, run.ID, agent.CancelInterrupt, reasonDisconnected, false); err != nil {
+	if err := a.engine.Disconnected(ctx, run.ThreadID, run.ID, reasonDisconnected); err != nil {
 		a.cfg.Log.Debug("nothing to cancel after a disconnect", "run_id", run.ID, "error", err)
 	}
 }
