@@ -22,6 +22,9 @@ func (g *Guard) Health(ctx context.Context) Health { return g.e.Health(ctx) }
 // Info tells what the server is; everybody may know.
 func (g *Guard) Info() Info { return g.e.Info() }
 
+// Metrics measures the server; everybody who is authenticated may know.
+func (g *Guard) Metrics(ctx context.Context) (Metrics, error) { return g.e.Metrics(ctx) }
+
 // Authenticate is Engine.Authenticate.
 func (g *Guard) Authenticate(ctx context.Context, s Sender) (*agent.User, error) {
 	return g.e.Authenticate(ctx, s)

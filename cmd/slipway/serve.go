@@ -165,6 +165,7 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 		NextDate: schedule.Next, Items: s.config.items(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
 		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs, Parts: parts,
+		Auth: s.config.Auth.engine(s.settings.studio),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/slipway-dev/slipway/agent"
-	"github.com/slipway-dev/slipway/api/agentapi"
 )
 
 // appConfig is what the graph configuration says to the agent server; each key can be overridden by its environment
@@ -21,12 +20,10 @@ type appConfig struct {
 			Limit    *int              `json:"sweep_limit"`
 		} `json:"ttl"`
 	} `json:"checkpointer"`
-	Auth struct {
-		OpenAPI agentapi.Security `json:"openapi"`
-	} `json:"auth"`
 	HTTP struct {
 		DisableWebhooks bool `json:"disable_webhooks"`
 	} `json:"http"`
+	Auth     authConfig    `json:"auth"`
 	Webhooks webhookConfig `json:"webhooks"`
 	Store    struct {
 		TTL *struct {
@@ -57,7 +54,7 @@ func readAppConfig(config json.RawMessage, getenv func(string) string) (appConfi
 		override("LANGGRAPH_CHECKPOINTER", &c.Checkpointer), override("LANGGRAPH_STORE", &c.Store), override("LANGGRAPH_AUTH", &c.Auth),
 		override("LANGGRAPH_HTTP", &c.HTTP), override("LANGGRAPH_WEBHOOKS", &c.Webhooks),
 	)
-	return c, errors.Join(err, c.check(), c.Webhooks.resolve(getenv))
+	return c, errors.Join(err, c.check(), c.Auth.check(), c.Webhooks.resolve(getenv))
 }
 
 func (c appConfig) check() error {

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/slipway-dev/slipway/engine"
 )
 
 // serveSettings are the settings of an agent server (agent-server reference 18).
@@ -25,6 +27,7 @@ type serveSettings struct {
 	origins     []string
 	mountPrefix string
 	level       slog.Level
+	studio      engine.Studio
 	// metricPrefix begins the names of metrics; "" is the default.
 	metricPrefix string
 	// traceInterval is the interval in which runs are counted; the platform sets it.
@@ -44,6 +47,7 @@ func readServeSettings(getenv func(string) string) (serveSettings, error) {
 		maxBody:     int64(e.integer("HTTP_MAX_REQUEST_BODY_BYTES", 300<<20, 1, math.MaxInt)),
 		mountPrefix: e.prefix("MOUNT_PREFIX"),
 		level:       e.level("LOG_LEVEL"),
+		studio:      e.studio(),
 
 		metricPrefix: e.metricPrefix("METRIC_PREFIX"),
 
