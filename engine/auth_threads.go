@@ -198,3 +198,11 @@ func (g *Guard) UpdateState(ctx context.Context, u StateUpdate) (json.RawMessage
 	}
 	return g.e.UpdateState(ctx, u)
 }
+
+// FollowThread is Engine.FollowThread with threads:read.
+func (g *Guard) FollowThread(ctx context.Context, threadID, lastEventID string) (*Subscription, error) {
+	if err := g.readThread(ctx, threadID); err != nil {
+		return nil, err
+	}
+	return g.e.FollowThread(ctx, threadID, lastEventID)
+}

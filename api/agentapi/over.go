@@ -38,7 +38,7 @@ func (e real) JoinStream(ctx context.Context, threadID, runID string, from engin
 }
 
 func (e real) FollowThread(ctx context.Context, threadID, lastEventID string) (Stream, error) {
-	s, err := e.Engine.FollowThread(ctx, threadID, lastEventID)
+	s, err := e.Guard.FollowThread(ctx, threadID, lastEventID)
 	if err != nil {
 		return nil, err
 	}
