@@ -208,3 +208,9 @@ func (b *Blob) List(_ context.Context, fn func(slipway.BlobInfo) error) error {
 	}
 	return nil
 }
+
+// With restarts the service with other settings and other things to work with.
+func (w *World) With(change func(*control.Config, *control.Deps)) {
+	change(&w.cfg, &w.deps)
+	w.Restart()
+}
