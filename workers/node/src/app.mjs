@@ -3,7 +3,7 @@ import { Gone } from './exchange.mjs';
 import { LoadError, article, named } from './loader.mjs';
 import { answered, requestOf } from './loopback.mjs';
 import { routesOf } from './routes.mjs';
-import { headerList, webRequest } from './web.mjs';
+import { headerList, isWebMethod, webRequest } from './web.mjs';
 
 /**
  * The application's own HTTP app: a Hono app, or anything with fetch(request) (reference 9 and 13).
@@ -60,9 +60,10 @@ export class App {
     const left = new AbortController();
     exchange.hungUp().then((gone) => gone && left.abort(gone));
     try {
+      if (!isWebMethod(exchange.request.method)) return await plain(exchange, 405, 'Method Not Allowed');
       await this.#serve(exchange, left.signal);
     } catch (error) {
-      if (!(error instanceof Gone)) this.#failed(exchange, error);
+      if (!(error instanceof Gone)) await this.#failed(exchange, error);
     } finally {
       exchange.drop();
     }
@@ -87,11 +88,10 @@ export class App {
   }
 
   /** With a status as long as there is none. @param {Exchange} exchange @param {unknown} error */
-  #failed(exchange, error) {
+  async #failed(exchange, error) {
     this.#log.error(`the HTTP app failed: ${failureOf(error).message}\n${traceOf(error)}`);
     if (exchange.responded) return exchange.hangUp(exchange.websocket ? 1011 : undefined, 'the app failed');
-    exchange.respond({ status: 500, headers: [['content-type', 'text/plain; charset=utf-8']] });
-    exchange.send(Buffer.from('Internal Server Error'), true).catch(() => {});
+    await plain(exchange, 500, 'Internal Server Error').catch(() => {});
   }
 
   /**
@@ -126,6 +126,12 @@ export class App {
     serving.exchange.hungUp().then(() => inner.hangUp(undefined, 'the client has gone'));
     return websocket ? upgraded(serving, inner) : answered(inner, request);
   }
+}
+
+/** Answers a line of text. @param {Exchange} exchange @param {number} status @param {string} text */
+async function plain(exchange, status, text) {
+  exchange.respond({ status, headers: [['content-type', 'text/plain; charset=utf-8']] });
+  await exchange.send(Buffer.from(text), true);
 }
 
 /** What Hono calls the execution context: of what platforms have there, background work. */

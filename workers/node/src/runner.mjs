@@ -28,7 +28,9 @@ export class Run {
   #request;
   #abort = new AbortController();
   #credit;
-  /** Wakes the sender that waits for credit. @type {(() => void) | undefined} */
+  /** While the sender waits for credit: ends when there is some. @type {Promise<void> | undefined} */
+  #starved;
+  /** Ends that wait. @type {(() => void) | undefined} */
   #refilled;
   /** The action of the cancel, once there is one. @type {string | undefined} */
   #cancelled;
@@ -64,6 +66,7 @@ export class Run {
   cancel(action, reason) {
     this.#cancelled ??= action;
     this.#abort.abort(new DOMException(reason ?? 'the run was cancelled', 'AbortError'));
+    this.#tools.exchanges.endRun(this.#stream);
     this.#refilled?.();
   }
 
@@ -72,6 +75,7 @@ export class Run {
     const done = await this.#attempt();
     const snapshot = await this.#snapshot(done);
     this.#scope.ended = true;
+    this.#tools.exchanges.endRun(this.#stream);
     this.#tools.link.send(Kind.DONE, this.#stream, done, snapshot);
   }
 
@@ -116,9 +120,10 @@ export class Run {
   }
 
   #options() {
-    const { interrupt_before, interrupt_after, durability, context } = this.#request;
+    const { interrupt_before, interrupt_after, durability, context, stream_mode } = this.#request;
     return {
       ...this.#config,
+      ...(stream_mode?.length > 0 ? { callbacks: [brake(() => this.#starved)] } : {}),
       ...(context ? { context } : {}),
       ...(interrupt_before ? { interruptBefore: interrupt_before } : {}),
       ...(interrupt_after ? { interruptAfter: interrupt_after } : {}),
@@ -193,7 +198,9 @@ export class Run {
   async #sendLater(event, json) {
     while (this.#credit <= 0) {
       if (this.#abort.signal.aborted) return;
-      await new Promise((/** @type {(_: void) => void} */ resolve) => { this.#refilled = resolve; });
+      this.#starved = new Promise((resolve) => { this.#refilled = resolve; });
+      await this.#starved;
+      this.#starved = undefined;
     }
     this.#send(event, json);
   }
@@ -203,8 +210,9 @@ export class Run {
     const { outcome } = this.#modes;
     const values = outcome.valuesJSON();
     if (this.#request.temporary) return `{"values":${values ?? '{}'},"interrupts":${toJSON(outcome.interrupts)}}`;
-    // A retry may find that the attempt before it has done everything but say so.
-    if ((!this.#wrote && !this.#request.resume) || this.#cancelled === 'fenced') return '';
+    // A retry may find that the attempt before it has done everything but say so; another's checkpointer does not say at all.
+    const untold = this.#request.resume || this.#tools.parts.checkpointer !== undefined;
+    if (!(this.#wrote || untold) || this.#cancelled === 'fenced') return '';
     if (done.status === 'success' && this.#put && values !== undefined && !this.#mayWait()) return finalSnapshot(values, this.#put);
     return this.#askGraph();
   }
@@ -226,19 +234,28 @@ export class Run {
     }
   }
 
-  /** The library does not know strict_resume yet: a resume must be for an interrupt that is waiting. */
+  /**
+   * The library does not know strict_resume yet. As in Python, a single value is fine where nothing waits: it goes on from
+   * a breakpoint. A replay of an older checkpoint may meet interrupts again that look answered, and is not checked.
+   */
   async #checkResume() {
     const resume = this.#request.command?.resume;
-    if (resume === undefined || resume === null) return;
+    if (resume === undefined || resume === null || await this.#replays()) return;
     const waiting = await this.#waiting();
-    if (!isResumeMap(resume)) {
-      if (waiting.size === 0) throw new UnknownInterruptError('no interrupt is waiting in this thread; a resume needs one');
-      return;
-    }
-    const unknown = Object.keys(resume).filter((id) => !waiting.has(id));
-    if (unknown.length === 0) return;
-    const known = waiting.size > 0 ? `waiting are ${[...waiting].join(', ')}` : 'none is waiting';
-    throw new UnknownInterruptError(`no interrupt "${unknown.join('", "')}" is waiting in this thread; ${known}`);
+    const names = isResumeMap(resume) ? Object.keys(resume) : undefined;
+    const pending = waiting.size > 0 ? `waiting are ${[...waiting].join(', ')}` : 'none is waiting';
+    if (names === undefined && waiting.size > 1) throw new UnknownInterruptError(`several interrupts are waiting, so each must be answered by its id; ${pending}`);
+    if (names?.length === 0) throw new UnknownInterruptError(`the resume map names no interrupt; ${pending}`);
+    const unknown = names?.filter((id) => !waiting.has(id)) ?? [];
+    if (unknown.length > 0) throw new UnknownInterruptError(`no interrupt "${unknown.join('", "')}" is waiting in this thread; ${pending}`);
+  }
+
+  /** Whether the run begins at a checkpoint that is not its thread's last one. */
+  async #replays() {
+    const { thread_id, checkpoint_id } = this.#config.configurable;
+    if (!checkpoint_id) return false;
+    const last = await this.#graph.checkpointer?.getTuple({ configurable: { thread_id, checkpoint_ns: '' } });
+    return last !== undefined && last.checkpoint.id !== checkpoint_id;
   }
 
   /** @returns {Promise<Set<string>>} the ids of the interrupts that wait */
@@ -279,11 +296,21 @@ export function commandOf({ update, resume, goto }, langgraph) {
   });
 }
 
+/**
+ * Holds a graph back while the stream waits for credit. The library's stream has no brake of its own, but whoever starts a
+ * node, a model or a tool, or passes on a token, waits for the handlers of its callbacks.
+ *
+ * @param {() => Promise<void> | undefined} starved what to wait for
+ */
+function brake(starved) {
+  const wait = async () => starved();
+  return { name: 'slipway_brake', awaitHandlers: true, handleChainStart: wait, handleChatModelStart: wait, handleLLMStart: wait, handleToolStart: wait, handleLLMNewToken: wait };
+}
+
 /** A map of resumes is keyed by interrupt ids, which are hashes. @param {any} resume */
 function isResumeMap(resume) {
   if (typeof resume !== 'object' || resume === null || Array.isArray(resume)) return false;
-  const keys = Object.keys(resume);
-  return keys.length > 0 && keys.every((key) => /^[0-9a-f]{32}$/.test(key));
+  return Object.keys(resume).every((key) => /^[0-9a-f]{32}$/.test(key));
 }
 
 /** Only storage and the link fail for reasons that trying again mends. @param {any} error */

@@ -10,6 +10,11 @@ const FORBIDDEN = new Set(['CONNECT', 'TRACE', 'TRACK']);
 /** Statuses whose answers have no body. */
 const BODILESS = new Set([204, 205, 304]);
 
+/** Whether JavaScript code can be given a request with this method. @param {string} method */
+export function isWebMethod(method) {
+  return !FORBIDDEN.has(method.toUpperCase());
+}
+
 /**
  * A Request. Throws Refused for what is no request of the web's.
  *
@@ -18,7 +23,7 @@ const BODILESS = new Set([204, 205, 304]);
  */
 export function webRequest({ method, url, headers, body, signal }) {
   const upper = method.toUpperCase();
-  if (FORBIDDEN.has(upper)) throw new Refused(`the method ${upper} cannot be handled by JavaScript code`);
+  if (!isWebMethod(method)) throw new Refused(`the method ${upper} cannot be handled by JavaScript code`);
   const withBody = body && !['GET', 'HEAD'].includes(upper);
   return new Request(url, /** @type {any} */ ({ method: upper, headers: webHeaders(headers), signal, ...(withBody ? { body, duplex: 'half' } : {}) }));
 }

@@ -2,6 +2,7 @@ import path from 'node:path';
 
 import { importLibrary, versions } from './library.mjs';
 import { answer } from './calls.mjs';
+import { CURRENT } from './context.mjs';
 import { Describer } from './describe.mjs';
 import { Exchanges } from './exchange.mjs';
 import { failureOf, traceOf } from './failure.mjs';
@@ -146,7 +147,7 @@ export class Worker {
     const run = new Run(this.#tools, stream, request);
     this.#runs.set(stream, run);
     try {
-      await run.execute();
+      await CURRENT.run({ run: stream }, () => run.execute());
     } catch (error) {
       this.#link.send(Kind.DONE, stream, { status: 'error', error: failureOf(error), retriable: false });
     } finally {

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { after, before, test } from 'node:test';
 
 import { Kind } from '../src/frames.mjs';
 import { startWorker } from './support/fakeserver.mjs';
 
-const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'jumps', 'crashing', 'leaves'];
+const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'jumps', 'crashing', 'leaves', 'rushes', 'talks', 'fetches', 'waits'];
 
 /** @type {Awaited<ReturnType<typeof startWorker>>} */
 let w;
@@ -167,10 +169,38 @@ test('strict_resume refuses an interrupt that is not waiting', async () => {
   assert.equal(done.status, 'error');
   assert.equal(done.error.error, 'UnknownInterruptError');
   assert.equal(snapshot, null);
-  const none = await finish({ graph_id: 'asks', strict_resume: true, command: { resume: 'x' } });
-  assert.equal(none.done.error.error, 'UnknownInterruptError');
+  const empty = await finish({ graph_id: 'asks', thread_id, strict_resume: true, command: { resume: {} } });
+  assert.deepEqual([empty.done.error.error, empty.snapshot], ['UnknownInterruptError', null]);
   const good = await finish({ graph_id: 'asks', thread_id, strict_resume: true, command: { resume: 'x' } });
   assert.equal(good.snapshot.values.note, 'x');
+});
+
+test('strict_resume goes on from a breakpoint, where no interrupt waits', async () => {
+  const thread_id = randomUUID();
+  await finish({ graph_id: 'asks', thread_id, input: {}, interrupt_before: ['ask'] });
+  const { done, snapshot } = await finish({ graph_id: 'asks', thread_id, strict_resume: true, command: { resume: 'at once' } });
+  assert.deepEqual([done.status, snapshot.values.note], ['success', 'at once']);
+});
+
+test('strict_resume wants to know which of several interrupts is answered', async () => {
+  const thread_id = randomUUID();
+  const { snapshot } = await finish({ graph_id: 'asksTwice', thread_id, input: {} });
+  const ids = snapshot.interrupts.map((/** @type {any} */ i) => i.id);
+  const vague = await finish({ graph_id: 'asksTwice', thread_id, strict_resume: true, command: { resume: 'x' } });
+  assert.deepEqual([vague.done.error.error, vague.snapshot], ['UnknownInterruptError', null]);
+  const half = await finish({ graph_id: 'asksTwice', thread_id, strict_resume: true, command: { resume: { [ids[0]]: 'x' } } });
+  assert.equal(half.done.status, 'success');
+  const again = await finish({ graph_id: 'asksTwice', thread_id, strict_resume: true, command: { resume: { [ids[0]]: 'again' } } });
+  assert.equal(again.done.error.error, 'UnknownInterruptError');
+});
+
+test('strict_resume does not check a replay', async () => {
+  const thread_id = randomUUID();
+  const { snapshot } = await finish({ graph_id: 'asks', thread_id, input: {} });
+  const [{ id }] = snapshot.interrupts;
+  await finish({ graph_id: 'asks', thread_id, command: { resume: { [id]: 'first' } } });
+  const replayed = await finish({ graph_id: 'asks', thread_id, strict_resume: true, command: { resume: { [id]: 'second' } }, config: { configurable: { checkpoint_id: snapshot.checkpoint.checkpoint_id } } });
+  assert.equal(replayed.done.status, 'success');
 });
 
 test('breakpoints of the request stop the run', async () => {
@@ -265,6 +295,42 @@ test('chunks wait for credit', async () => {
   w.server.send(Kind.CREDIT, run.stream, { chunks: 64 });
   await next;
   assert.equal((await run.ended).frames.length, 5);
+});
+
+test('without credit the graph stops, between its steps and between the tokens of a model', async () => {
+  for (const [graph_id, mode, op] of [['rushes', 'custom', 'checkpoint.put'], ['talks', 'messages-tuple', 'checkpoint.put_writes']]) {
+    const input = graph_id === 'rushes' ? { n: 1 } : { messages: [{ role: 'user', content: 'hi' }] };
+    const more = { graph_id, input, stream_mode: [mode], config: { recursion_limit: 100 } };
+    const starved = w.server.run({ ...more, credit: 2 });
+    await starved.frame();
+    const fed = w.server.run(more);
+    await fed.ended; // As many steps as the other one would have made meanwhile.
+    const done = (/** @type {any} */ run) => w.server.operations.filter((o) => o.run === run.stream && o.op === op).length;
+    assert.ok(done(starved) <= done(fed) / 2, `${graph_id}: ${done(starved)} of ${done(fed)}`);
+    w.server.send(Kind.CREDIT, starved.stream, { chunks: 1e6 });
+    const frames = async (/** @type {any} */ run) => (await run.ended).frames.length;
+    assert.equal(await frames(starved), await frames(fed), graph_id);
+  }
+});
+
+test('a cancel ends what a tool fetches', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = /** @type {any} */ (server.address());
+  const run = w.server.run({ graph_id: 'fetches', input: { note: `http://127.0.0.1:${port}/` } });
+  const [, response] = await once(server, 'request');
+  w.server.send(Kind.CANCEL, run.stream, { action: 'interrupt', reason: 'enough' });
+  await once(response, 'close');
+  assert.equal(response.writableFinished, false);
+  assert.equal((await run.ended).done.status, 'cancelled');
+  server.close();
+});
+
+test('a cancel ends a model that is being asked', async () => {
+  const run = w.server.run({ graph_id: 'waits', input: { messages: [{ role: 'user', content: 'hi' }] }, stream_mode: ['custom'] });
+  await run.frame();
+  w.server.send(Kind.CANCEL, run.stream, { action: 'interrupt', reason: 'enough' });
+  assert.equal((await run.ended).done.status, 'cancelled');
 });
 
 test('a cancel frees a run that waits for credit', async () => {

@@ -4,6 +4,7 @@ import { FakeListChatModel } from '@langchain/core/utils/testing';
 import { tool } from '@langchain/core/tools';
 import { AIMessage } from '@langchain/core/messages';
 import { Annotation, Command, MemorySaver, MessagesAnnotation, Send, StateGraph, entrypoint, getStore, interrupt } from '@langchain/langgraph';
+import { Client } from '@langchain/langgraph-sdk';
 import { z } from 'zod';
 
 const State = Annotation.Root({ x: Annotation(), note: Annotation() });
@@ -146,3 +147,58 @@ export const chooses = new StateGraph(State)
 export const nests = new StateGraph(State)
   .addNode('sub', new StateGraph(State).addNode('one', () => ({})).addNode('two', () => ({})).addEdge('__start__', 'one').addEdge('one', 'two').compile())
   .addEdge('__start__', 'sub').compile();
+
+/** Forty steps that write and wait for nothing. */
+export const rushes = new StateGraph(Log)
+  .addNode('step', ({ n }, config) => { config.writer?.(n); return { log: [n] }; })
+  .addConditionalEdges('step', ({ log }) => (log.length < 40 ? 'step' : '__end__'))
+  .addEdge('__start__', 'step').compile();
+
+/** Like the models of providers, it waits for those who take its tokens. */
+class WordyModel extends FakeListChatModel {
+  async *_streamResponseChunks(messages, options, runManager) {
+    for (const letter of 'x'.repeat(400)) {
+      const chunk = this._createResponseChunk(letter);
+      yield chunk;
+      await runManager?.handleLLMNewToken(letter, undefined, undefined, undefined, undefined, { chunk });
+    }
+  }
+}
+
+const wordy = new WordyModel({ responses: [''] });
+export const talks = new StateGraph(MessagesAnnotation)
+  .addNode('llm', async ({ messages }, config) => ({ messages: [await wordy.invoke(messages, config)] }))
+  .addEdge('__start__', 'llm').compile();
+
+const fetcher = tool(async ({ url }, config) => (await fetch(url, { signal: config.signal })).text(), { name: 'fetcher', description: 'fetches', schema: z.object({ url: z.string() }) });
+export const fetches = new StateGraph(State)
+  .addNode('use', async ({ note }, config) => ({ note: await fetcher.invoke({ url: note }, config) }))
+  .addEdge('__start__', 'use').compile();
+
+const patient = new FakeListChatModel({ responses: ['slowly said'], sleep: 60_000 });
+export const waits = new StateGraph(MessagesAnnotation)
+  .addNode('llm', async ({ messages }, config) => {
+    config.writer?.('asking');
+    return { messages: [await patient.invoke(messages, config)] };
+  })
+  .addEdge('__start__', 'llm').compile();
+
+/** Talks to its own server. */
+export const calls = new StateGraph(State)
+  .addNode('create', async () => ({ note: (await new Client().threads.create({ metadata: { from: 'graph' } })).thread_id }))
+  .addEdge('__start__', 'create').compile();
+
+/** Waits for an answer of its own server that does not come, or not for long. */
+export const hangs = new StateGraph(State)
+  .addNode('ask', async ({ x }) => {
+    const loopback = globalThis[Symbol.for('langgraph_api:fetch')];
+    const wait = new AbortController();
+    if (x) sleep(20).then(() => wait.abort());
+    try {
+      await loopback('http://self/ok', { signal: wait.signal });
+      return {};
+    } catch (error) {
+      return { note: error.name };
+    }
+  })
+  .addEdge('__start__', 'ask').compile();
