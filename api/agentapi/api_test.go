@@ -95,6 +95,12 @@ func (f *fake) Cancel(_ context.Context, _, _ string, _ agent.CancelAction, reas
 	return f.err
 }
 
+func (f *fake) ChangeCron(_ context.Context, id string, change func(agent.Cron) (agent.Cron, engine.RunRequest, error)) (agent.Cron, error) {
+	c, run, err := change(agent.Cron{ID: id, Payload: json.RawMessage(`{"assistant_id":"a"}`)})
+	f.request = run
+	return c, err
+}
+
 func (f *fake) StoreBatch(context.Context, []agent.StoreOp) ([]agent.StoreResult, error) {
 	return []agent.StoreResult{{}}, f.err
 }
@@ -123,6 +129,15 @@ func handler(f *fake) http.Handler {
 	return agentapi.New(f, agentapi.Config{
 		MaxBody: 2000, IDs: func() string { return "made" }, Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
+}
+
+// sendLong is send for bodies beyond what the other tests allow.
+func sendLong(t *testing.T, f *fake, method, path, body string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	api := agentapi.New(f, agentapi.Config{Log: slog.New(slog.DiscardHandler)})
+	truthful(t, api).ServeHTTP(w, httptest.NewRequest(method, path, strings.NewReader(body)))
+	return w
 }
 
 func send(t *testing.T, f *fake, method, path, body string) *httptest.ResponseRecorder {

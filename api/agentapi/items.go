@@ -2,6 +2,7 @@ package agentapi
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"math"
 	"net/http"
@@ -42,7 +43,7 @@ func (a *API) putItem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	put := &agent.PutOp{Namespace: b.list("namespace"), Key: b.text("key"), Value: b.object("value"), Index: b.raw("index")}
+	put := &agent.PutOp{Namespace: b.list("namespace"), Key: b.text("key"), Value: b.object("value"), Index: b.index()}
 	b.required("key")
 	b.required("value")
 	put.TTL = b.minutes("ttl")
@@ -53,6 +54,16 @@ func (a *API) putItem(w http.ResponseWriter, r *http.Request) error {
 		return slipway.Errorf(slipway.CodeBadRequest, "Namespace is required")
 	}
 	return a.change(w, r, put)
+}
+
+// index says what of an item is searched by similarity: false is nothing, else a list of paths.
+func (b *body) index() json.RawMessage {
+	raw := b.raw("index")
+	var paths []string
+	if raw != nil && string(raw) != "false" && json.Unmarshal(raw, &paths) != nil {
+		b.wrong("index", "must be false or a list of paths, got %s", excerpt(raw))
+	}
+	return raw
 }
 
 func (b *body) minutes(name string) *float64 {

@@ -24,11 +24,13 @@ func cronOperations() []operation {
 	}
 	search := sorted(page(filters(), 10), "created_at", "cron_id", "assistant_id", "thread_id", "next_run_date", "end_time", "updated_at")
 	search["enabled"], search["select"] = &huma.Schema{Type: "boolean"}, words(append(cronFields(), "now"), "members to answer")
-	create := func() *huma.Schema { return request([]string{"schedule", "assistant_id"}, cronMembers()) }
+	stateless, onThread := cronMembers(), cronMembers()
+	delete(onThread, "on_run_completed")
+	needed := []string{"schedule", "assistant_id"}
 	paged, missing := []string{"X-Pagination-Total", "X-Pagination-Next"}, []int{http.StatusNotFound}
 	return tagged("crons", []operation{
-		{method: "POST", path: "/runs/crons", id: "create_cron", summary: "Create a cron whose runs have threads of their own", body: create(), needsBody: true, answer: ref("Cron"), errors: missing},
-		{method: "POST", path: "/threads/{thread_id}/runs/crons", id: "create_thread_cron", summary: "Create a cron whose runs are on a thread", body: create(), needsBody: true, answer: ref("Cron")},
+		{method: "POST", path: "/runs/crons", id: "create_cron", summary: "Create a cron whose runs have threads of their own", body: request(needed, stateless), needsBody: true, answer: ref("Cron"), errors: missing},
+		{method: "POST", path: "/threads/{thread_id}/runs/crons", id: "create_thread_cron", summary: "Create a cron whose runs are on a thread", body: request(needed, onThread), needsBody: true, answer: ref("Cron")},
 		{method: "POST", path: "/runs/crons/search", id: "search_crons", summary: "List crons", body: request(nil, search), answer: selected("Cron"), sends: paged},
 		{method: "POST", path: "/runs/crons/count", id: "count_crons", summary: "Count crons", body: request(nil, filters()), answer: amount("")},
 		{method: "GET", path: "/runs/crons/{cron_id}", route: "GET /runs/{first}/{second}", id: "get_cron", summary: "Get a cron", answer: ref("Cron")},

@@ -5,7 +5,6 @@ import (
 	"math"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -49,7 +48,7 @@ func (b *body) run(threadID string) (runCall, error) {
 		StreamResumable: b.boolean("stream_resumable"), FeedbackKeys: b.texts("feedback_keys"),
 		Multitask:    agent.Multitask(b.enum("multitask_strategy", "enqueue", "reject", "rollback", "interrupt", "enqueue")),
 		CreateThread: b.enum("if_not_exists", "reject", "create", "reject") == "create",
-		Webhook:      b.text("webhook"),
+		Webhook:      b.webhook(),
 		After:        b.after(), Durability: b.durability(), StrictResume: b.boolean("strict_resume"),
 	}
 	completion := b.enum("on_completion", "delete", "delete", "keep", "complete", "continue")
@@ -65,19 +64,59 @@ func (b *body) command() json.RawMessage {
 	if raw == nil {
 		return nil
 	}
-	c, err := parseBody(raw, append(b.at, "command")...)
+	c, err := parseBody(raw, append(slices.Clone(b.at), "command")...)
 	if err != nil {
 		b.wrong("command", "must be an object, got %s", excerpt(raw))
 		return nil
 	}
-	if u := c.raw("update"); u != nil && u[0] != '{' && u[0] != '[' {
-		c.wrong("update", "must be an object or a list of pairs, got %s", excerpt(u))
+	if u := c.raw("update"); u != nil && u[0] != '{' && !pairs(u) {
+		c.wrong("update", "must be an object or a list of pairs of name and value, got %s", excerpt(u))
 	}
-	if g := c.raw("goto"); g != nil && !strings.ContainsRune(`"{[`, rune(g[0])) {
-		c.wrong("goto", "must be a node's name, a Send or a list of them, got %s", excerpt(g))
+	if g := c.raw("goto"); g != nil {
+		c.checkGoto(g)
 	}
 	b.problems = append(b.problems, c.problems...)
 	return raw
+}
+
+// pairs says whether raw is a list of [name, value].
+func pairs(raw json.RawMessage) bool {
+	var list [][]json.RawMessage
+	if json.Unmarshal(raw, &list) != nil {
+		return false
+	}
+	return !slices.ContainsFunc(list, func(p []json.RawMessage) bool { return len(p) != 2 || p[0][0] != '"' })
+}
+
+// checkGoto takes a node's name, a Send or a list of them.
+func (b *body) checkGoto(raw json.RawMessage) {
+	targets := []json.RawMessage{raw}
+	if raw[0] == '[' {
+		_ = json.Unmarshal(raw, &targets) // it is valid JSON
+	}
+	for _, target := range targets {
+		var send struct{ Node *string }
+		switch {
+		case len(target) > 0 && target[0] == '"':
+		case json.Unmarshal(target, &send) != nil || send.Node == nil:
+			b.wrong("goto", "must be a node's name, a Send {node, input} or a list of them, got %s", excerpt(target))
+		}
+	}
+}
+
+// maxWebhook is the longest address a run may name (reference 4.1).
+const maxWebhook = 65536
+
+// webhook takes an address; what it may be is the engine's to say.
+func (b *body) webhook() string {
+	address := b.optional("webhook")
+	if address == nil {
+		return ""
+	}
+	if n := len(*address); n == 0 || n > maxWebhook {
+		b.wrong("webhook", "must be an address of 1 to %d characters, got %d: %q", maxWebhook, n, excerpt([]byte(*address)))
+	}
+	return *address
 }
 
 // config takes the run's config; langsmith_tracer is laid into it.
@@ -86,14 +125,30 @@ func (b *body) config() json.RawMessage {
 	if raw != nil {
 		b.checkConfig(raw)
 	}
-	if tracer := b.object("langsmith_tracer"); tracer != nil && b.err() == nil {
+	if tracer := b.tracer(); tracer != nil && b.err() == nil {
 		return withTracer(raw, tracer)
 	}
 	return raw
 }
 
+// tracer takes langsmith_tracer: {project_name, example_id}.
+func (b *body) tracer() json.RawMessage {
+	raw := b.object("langsmith_tracer")
+	if raw == nil {
+		return nil
+	}
+	t, err := parseBody(raw, append(slices.Clone(b.at), "langsmith_tracer")...)
+	if err != nil {
+		return nil // it is an object
+	}
+	t.text("project_name")
+	t.text("example_id")
+	b.problems = append(b.problems, t.problems...)
+	return raw
+}
+
 func (b *body) checkConfig(raw json.RawMessage) {
-	c, err := parseBody(raw, append(b.at, "config")...)
+	c, err := parseBody(raw, append(slices.Clone(b.at), "config")...)
 	if err != nil {
 		b.wrong("config", "must be an object, got %s", excerpt(raw))
 		return
@@ -102,6 +157,8 @@ func (b *body) checkConfig(raw json.RawMessage) {
 	c.integer("recursion_limit", 1, 1, math.MaxInt32)
 	c.checkAddress("configurable", c.object("configurable"))
 	c.object("metadata")
+	c.text("run_name")
+	c.integer("max_concurrency", 0, 1, math.MaxInt32)
 	b.problems = append(b.problems, c.problems...)
 }
 
