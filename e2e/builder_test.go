@@ -56,7 +56,9 @@ func TestBuildersElsewhere(t *testing.T) {
 	m.up()
 	key := m.key("builder")
 	m.source("start")
-	for i, point := range []string{"build.claimed", "build.installed", "build.bundled", "build.completed"} {
+	for i, point := range []string{
+		"build.claimed", "build.fetched", "build.installed", "build.packing", "build.handing", "build.handed", "build.bundled", "build.completed",
+	} {
 		greeting := strings.ReplaceAll(point, ".", "-")
 		source := m.source(greeting)
 		first := m.builder(fmt.Sprint("dying-", i), key, "SLIPWAY_FAILPOINT="+point)
@@ -76,6 +78,28 @@ func TestBuildersElsewhere(t *testing.T) {
 	out, err := exec.Command(filepath.Join(shared.bin, "slipway"), "list", "--url", m.url, "--api-key", key).CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "builder") {
 		t.Errorf("a builder's key lists deployments: %v %s", err, out)
+	}
+}
+
+// TestAPlatformThatDiesInTheHandOver kills the control service while a builder elsewhere brings an artifact or reports it: the
+// builder tries again, and what was deployed runs.
+func TestAPlatformThatDiesInTheHandOver(t *testing.T) {
+	t.Parallel()
+	m := newMachine(t)
+	m.flags = []string{"--builds", "0"}
+	m.up()
+	m.builder("steady", m.key("builder"))
+	for _, point := range []string{"handover.receiving", "handover.reading", "handover.stored", "completion.receiving", "completion.recorded"} {
+		greeting := strings.ReplaceAll(point, ".", "-")
+		source := m.source(greeting)
+		m.kill()
+		m.up("SLIPWAY_FAILPOINT=" + point)
+		_, err := m.slipway("deploy", source, "--name", "app", "--no-wait")
+		check(t, err)
+		m.awaitDeath()
+		m.up()
+		m.eventually(point+": the builder ends it", func() error { return m.settled("app", greeting) })
+		m.eventually(point+": nothing is left", func() error { return m.tidy(1) })
 	}
 }
 

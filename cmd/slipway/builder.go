@@ -161,7 +161,7 @@ func runBuilder(ctx context.Context, where installation, s builderSettings) erro
 	if err != nil {
 		return err
 	}
-	line := &builderLine{client: client.New(s.url, s.key), shelf: things, sources: map[string]string{}}
+	line := &builderLine{client: client.New(s.url, s.key), shelf: things, failAt: s.failAt, sources: map[string]string{}}
 	var b *builder.Builder
 	b = builder.New(s.build.config(where.dir), s.failAt.deps(builder.Deps{
 		Queue: line, Depot: line,

@@ -33,6 +33,7 @@ const (
 type builderLine struct {
 	client *client.Client
 	shelf  *shelf.Shelf
+	failAt failpoint
 
 	mu      sync.Mutex
 	sources map[string]string // signed paths of uploaded archives by revision
@@ -228,5 +229,5 @@ func (l *builderLine) put(ctx context.Context, at, url string) error {
 	r, w := io.Pipe()
 	defer func() { _ = r.Close() }()
 	go func() { w.CloseWithError(l.shelf.Pack(ctx, at, w)) }()
-	return l.client.PutBlob(ctx, url, r)
+	return l.client.PutBlob(ctx, url, l.failAt.archive(r))
 }

@@ -30,7 +30,8 @@ func failpoints() []string {
 		"create.receiving", "create.recorded",
 		"upload.receiving", "upload.reading", "upload.stored",
 		"patch.receiving", "patch.recorded",
-		"build.claimed", "build.fetched", "build.installing", "build.installed", "build.bundled", "build.completed",
+		"build.claimed", "build.fetched", "build.installing", "build.installed", "build.packing", "build.handing", "build.handed", "build.bundled", "build.completed",
+		"handover.receiving", "handover.reading", "handover.stored", "completion.receiving", "completion.recorded",
 		"deploy.starting", "deploy.started", "deploy.switching", "deploy.switched", "deploy.reporting", "deploy.reported",
 		"deploy.draining", "deploy.drained",
 		"delete.receiving", "delete.recorded", "delete.removed", "delete.destroyed",
@@ -63,8 +64,8 @@ func (f failpoint) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		phase, before, after := requestPhase(r)
 		f.at(phase + before)
-		if phase == "upload" {
-			r.Body = faultyBody{r.Body, f}
+		if phase == "upload" || phase == "handover" {
+			r.Body = faultyBody{r.Body, f, phase + ".reading"}
 		}
 		next.ServeHTTP(w, r)
 		f.at(phase + after)
@@ -77,6 +78,10 @@ func requestPhase(r *http.Request) (phase, before, after string) {
 		return "create", ".receiving", ".recorded"
 	case r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/uploads/"):
 		return "upload", ".receiving", ".stored"
+	case r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/blobs/"):
+		return "handover", ".receiving", ".stored"
+	case r.Method == http.MethodPost && strings.HasPrefix(r.URL.Path, "/v2/builds/") && strings.HasSuffix(r.URL.Path, "/completion"):
+		return "completion", ".receiving", ".recorded"
 	case r.Method == http.MethodPatch:
 		return "patch", ".receiving", ".recorded"
 	case r.Method == http.MethodDelete:
@@ -85,16 +90,17 @@ func requestPhase(r *http.Request) (phase, before, after string) {
 	return "", "", ""
 }
 
-// faultyBody dies in the middle of an upload: when some of it was read.
+// faultyBody dies in the middle of what it carries: when some of it was read.
 type faultyBody struct {
 	io.ReadCloser
-	f failpoint
+	f    failpoint
+	name string
 }
 
 func (b faultyBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	if n > 0 {
-		b.f.at("upload.reading")
+		b.f.at(b.name)
 	}
 	return n, err
 }
@@ -105,6 +111,9 @@ func (f failpoint) deps(d builder.Deps) builder.Deps {
 		return d
 	}
 	d.Queue = faultyQueue{d.Queue, f}
+	if d.Depot != nil {
+		d.Depot = faultyDepot{d.Depot, f}
+	}
 	for source, fetcher := range d.Fetchers {
 		d.Fetchers[source] = faultyFetcher{fetcher, f}
 	}
@@ -132,6 +141,26 @@ func (q faultyQueue) Complete(ctx context.Context, job slipway.BuildJob, result 
 	err := q.BuildQueue.Complete(ctx, job, result)
 	q.f.at("build.completed")
 	return err
+}
+
+type faultyDepot struct {
+	slipway.Depot
+	f failpoint
+}
+
+func (d faultyDepot) Store(ctx context.Context, job slipway.BuildJob, root, digest string, shared []string) ([]slipway.ArtifactPart, error) {
+	d.f.at("build.packing")
+	parts, err := d.Depot.Store(ctx, job, root, digest, shared)
+	d.f.at("build.handed")
+	return parts, err
+}
+
+// archive is one that is sent.
+func (f failpoint) archive(r io.ReadCloser) io.ReadCloser {
+	if f == "" {
+		return r
+	}
+	return faultyBody{r, f, "build.handing"}
 }
 
 type faultyFetcher struct {
