@@ -27,6 +27,7 @@ func TestReportsOfBuildersAreAudited(t *testing.T) {
 			t.Errorf("detail %s lacks %s", e.Detail, want)
 		}
 	}
+	w.report(slipway.Deployed, "")
 	w.patch(d.ID)
 	line, err := w.BuildLine(slipway.Principal{ID: "key:slp_1", Organisation: true, Role: slipway.RoleBuilder, Address: "192.0.2.7"})
 	must(t, 0, err)
