@@ -62,7 +62,7 @@ func run(s settings) error {
 		measure func(settings, *platform) ([]figure, error)
 	}{
 		{"cold start", coldStart}, {"trivial js", trivialJS}, {"trivial py", trivialPy}, {"stream relay", relay},
-		{"state read", stateReads}, {"idle streams", idleStreams}, {"warm redeploy", warmRedeploy}, {"switch", switchUnderLoad},
+		{"state read", stateReads}, {"idle streams", idleStreams}, {"warm redeploy", warmRedeploy}, {"switch", switchUnderLoad}, {"builds", builds},
 	} {
 		if !strings.Contains(m.name, s.only) {
 			continue

@@ -22,7 +22,7 @@ type platform struct {
 	startup           time.Duration // from exec to the first answer
 }
 
-func start(binary, data string) (*platform, error) {
+func start(binary, data string, flags ...string) (*platform, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func start(binary, data string) (*platform, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.cmd = exec.Command(abs, "up", "--data-dir", data, "--listen", listen, "--no-example")
+	p.cmd = exec.Command(abs, append([]string{"up", "--data-dir", data, "--listen", listen, "--no-example"}, flags...)...)
 	p.cmd.Stdout, p.cmd.Stderr = log, log
 	began := time.Now()
 	if err := p.cmd.Start(); err != nil {

@@ -146,15 +146,31 @@ func (t *tx) PutRevision(r slipway.Revision) error {
 	return t.c.Send(putRevision, r.ID, r.DeploymentID, r.TenantID, r.Number, r.Status, micros(r.CreatedAt), micros(r.LeaseExpires), encode(r))
 }
 
+// claimBuild looks at one revision of each tenant that waits: the tenants are found by leaps through an index, so that the
+// length of the queue does not matter.
 const claimBuild = `
-SELECT r.doc FROM revisions AS r
-LEFT JOIN (
-  SELECT tenant_id, count(*) AS n FROM revisions
-  WHERE status IN ('AWAITING_BUILD', 'BUILDING') AND status = 'BUILDING' AND lease_expires > ?1 GROUP BY tenant_id
-) AS busy ON busy.tenant_id = r.tenant_id
-LEFT JOIN build_turns AS turn ON turn.tenant_id = r.tenant_id
-WHERE r.status IN ('AWAITING_BUILD', 'BUILDING') AND (r.status = 'AWAITING_BUILD' OR r.lease_expires <= ?1) AND (?2 = '' OR r.tenant_id = ?2)
-ORDER BY coalesce(busy.n, 0), coalesce(turn.at, 0), r.created_at, r.id LIMIT 1`
+WITH RECURSIVE
+waiting(tenant_id) AS (
+  SELECT CASE WHEN ?2 <> '' THEN ?2 ELSE (SELECT min(tenant_id) FROM revisions WHERE status = 'AWAITING_BUILD') END
+  UNION ALL
+  SELECT (SELECT min(r.tenant_id) FROM revisions AS r WHERE r.status = 'AWAITING_BUILD' AND r.tenant_id > waiting.tenant_id)
+  FROM waiting WHERE waiting.tenant_id IS NOT NULL AND ?2 = ''
+),
+busy(tenant_id, n) AS (SELECT tenant_id, count(*) FROM revisions WHERE status = 'BUILDING' AND lease_expires > ?1 GROUP BY tenant_id),
+next(id) AS (
+  SELECT (
+    SELECT r.id FROM revisions AS r WHERE r.status = 'AWAITING_BUILD' AND r.tenant_id = waiting.tenant_id ORDER BY r.created_at, r.id LIMIT 1
+  ) FROM waiting WHERE waiting.tenant_id IS NOT NULL
+  UNION ALL
+  SELECT id FROM revisions WHERE status = 'BUILDING' AND lease_expires <= ?1 AND (?2 = '' OR tenant_id = ?2)
+)
+SELECT doc FROM revisions WHERE id = (
+  SELECT r.id FROM next
+  JOIN revisions AS r ON r.id = next.id
+  LEFT JOIN busy ON busy.tenant_id = r.tenant_id
+  LEFT JOIN build_turns AS turn ON turn.tenant_id = r.tenant_id
+  ORDER BY coalesce(busy.n, 0), coalesce(turn.at, 0), r.created_at, r.id LIMIT 1
+)`
 
 // ClaimBuild returns the next revision that waits for a build; tenants take turns.
 func (t *tx) ClaimBuild(tenantID string, now time.Time) (slipway.Revision, error) {
