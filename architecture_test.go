@@ -80,7 +80,7 @@ var house = []group{
 	{
 		name: "garden", rooms: []string{"e2e", "robust", "bench"},
 		imports: []string{"ground", "grammar", "first floor", "keeper", "adapters", "edges", "client", "remote feed", "cli", "roof"},
-		drivers: map[string][]string{"*": {"github.com/rogpeppe/go-internal", "golang.org/x/sys", "github.com/google/uuid"}},
+		drivers: map[string][]string{"*": {"github.com/rogpeppe/go-internal", "golang.org/x/sys", "golang.org/x/crypto", "github.com/google/uuid"}},
 	},
 }
 

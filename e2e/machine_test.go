@@ -25,6 +25,7 @@ type machine struct {
 	data, url string
 	listen    string
 	flags     []string // more flags of slipway up
+	token     string   // that slipway integrations add finds in its environment
 	platform  *exec.Cmd
 	ended     chan struct{}
 }
@@ -113,7 +114,7 @@ func (m *machine) slipway(args ...string) (string, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(shared.bin, "slipway"), args...)
-	cmd.Env, cmd.Dir = m.environ(), m.work
+	cmd.Env, cmd.Dir = m.environ("SLIPWAY_GIT_TOKEN="+m.token), m.work
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		err = fmt.Errorf("slipway %s: %w\n%s", strings.Join(args, " "), err, out)

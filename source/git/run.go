@@ -125,6 +125,9 @@ func (c checkout) bound() error {
 	return nil
 }
 
+// hostRefused is ssh's answer to a host whose key is not the one it should have.
+const hostRefused = "Host key verification failed."
+
 // said returns what git complained about in one line, without credentials.
 func (c checkout) said(stderr string) string {
 	stderr = strings.ReplaceAll(stderr, c.from.url, c.from.shown)
@@ -135,6 +138,8 @@ func (c checkout) said(stderr string) string {
 			lines = append(lines, text)
 		} else if text, ok := strings.CutPrefix(line, "error: "); ok {
 			lines = append(lines, text)
+		} else if strings.Contains(line, "Permission denied (") || line == hostRefused || strings.HasPrefix(line, "Load key ") {
+			lines = append(lines, strings.ReplaceAll(line, c.lent.dir, "")) // ssh's own words
 		}
 	}
 	if len(lines) == 0 {
@@ -158,6 +163,12 @@ func (c checkout) explain(ctx context.Context, what ref, err error) error {
 		return false
 	}
 	switch {
+	case has(hostRefused):
+		return slipway.Errorf(slipway.CodeBadRequest, "the host of the repository %s has a key that is not among the known hosts given for it: "+
+			"compare what ssh-keyscan prints with what the host publishes, and give the integration that (%s)", c.from.shown, f.text)
+	case has("Permission denied (", "Load key ") && c.lent.PrivateKey != "":
+		return slipway.Errorf(slipway.CodeBadRequest, "the host of the repository %s does not accept the integration's deploy key: "+
+			"add its public half to the repository's deploy keys, or give the integration another (%s)", c.from.shown, f.text)
 	case has("find remote ref", "not our ref", "unadvertised object"):
 		return c.missing(ctx, what)
 	case has("resolve host", "Connection refused", "Connection timed out", "Could not connect", "Failed to connect", "Network is unreachable"):
