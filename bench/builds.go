@@ -12,30 +12,21 @@ import (
 	"time"
 )
 
-// builds measures builds on platforms of their own, whose data directories begin empty: from the command to BUILT and to
-// DEPLOYED, cold (nothing is there but what registries and the system have), warm (dependencies are installed anew, package
-// caches are full), and of changed code alone; then many at once.
-func builds(s settings, _ *platform) ([]figure, error) {
-	var all []figure
-	for _, app := range buildApps() {
-		figures, err := app.measure(s)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, figures...)
-	}
-	many, err := manyBuilds(s)
-	return append(all, many...), err
+// builds measures builds of an application on platforms of their own, whose data directories begin empty: from the command
+// to BUILT and to DEPLOYED, cold (nothing is there but what registries and the system have), warm (dependencies are
+// installed anew, package caches are full), and of changed code alone.
+func builds(app buildApp) func(settings, *platform) ([]figure, error) {
+	return func(s settings, _ *platform) ([]figure, error) { return app.measure(s) }
 }
 
 // buildApp is an application in one language, and how to change it so that only code, or its dependencies too, are new.
 type buildApp struct{ language, code, codeLine, dependencies, dependenciesLine string }
 
-func buildApps() []buildApp {
-	return []buildApp{
-		{"js", "graph.mjs", "// change %d\n", ".npmrc", "; change %d\n"},
-		{"py", "graph.py", "# change %d\n", "requirements.txt", "# change %d\n"},
-	}
+func buildJS() buildApp {
+	return buildApp{"js", "graph.mjs", "// change %d\n", ".npmrc", "; change %d\n"}
+}
+func buildPy() buildApp {
+	return buildApp{"py", "graph.py", "# change %d\n", "requirements.txt", "# change %d\n"}
 }
 
 // change writes a new line to the code, and to what decides about the dependencies if they are to be installed anew.
@@ -126,7 +117,7 @@ const atOnce = 20
 
 // manyBuilds deploys twenty applications at once, half of each language. Each installs its own dependencies; the package
 // caches are full.
-func manyBuilds(s settings) ([]figure, error) {
+func manyBuilds(s settings, _ *platform) ([]figure, error) {
 	p, remove, err := newPlatform(s, "--builds", "4")
 	if err != nil {
 		return nil, err
@@ -138,7 +129,7 @@ func manyBuilds(s settings) ([]figure, error) {
 			_ = os.RemoveAll(dir)
 		}
 	}()
-	apps := buildApps()
+	apps := []buildApp{buildJS(), buildPy()}
 	for _, a := range apps { // fills the caches
 		dir, err := a.copy()
 		dirs = append(dirs, dir)

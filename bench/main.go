@@ -62,7 +62,8 @@ func run(s settings) error {
 		measure func(settings, *platform) ([]figure, error)
 	}{
 		{"cold start", coldStart}, {"trivial js", trivialJS}, {"trivial py", trivialPy}, {"stream relay", relay},
-		{"state read", stateReads}, {"idle streams", idleStreams}, {"warm redeploy", warmRedeploy}, {"switch", switchUnderLoad}, {"builds", builds},
+		{"state read", stateReads}, {"idle streams", idleStreams}, {"warm redeploy", warmRedeploy}, {"switch", switchUnderLoad},
+		{"builds js", builds(buildJS())}, {"builds py", builds(buildPy())}, {"builds at once", manyBuilds},
 	} {
 		if !strings.Contains(m.name, s.only) {
 			continue

@@ -244,7 +244,7 @@ func TestIntegrationsByCommandLine(t *testing.T) {
 	t.Run("empty", func(t *testing.T) { m.says(t, nil, "integrations", "list") })
 	add := []string{"integrations", "add", "gitea", "home", "--host", s.URL}
 	m.refuses(t, "", []string{"no token", "SLIPWAY_GIT_TOKEN"}, add...)
-	m.refuses(t, "wrong-token", []string{"token"}, add...)
+	m.refuses(t, "wrong-token", []string{"does not take the integration's credentials"}, add...)
 	m.refuses(t, githosttest.Token, []string{"bitbucket"}, "integrations", "add", "bitbucket", "home", "--host", s.URL)
 	m.refuses(t, githosttest.Token, []string{"cannot read"}, "integrations", "add", "generic", "k", "--host", "ssh://git@h.example", "--key", filepath.Join(m.work, "none"))
 	m.token = githosttest.Token
@@ -252,7 +252,7 @@ func TestIntegrationsByCommandLine(t *testing.T) {
 	m.token = ""
 	m.says(t, []string{"home", "gitea", s.URL}, "integrations", "list")
 	m.says(t, []string{"acme/desk", "main"}, "integrations", "repos", "home")
-	m.says(t, []string{`"name": "home"`}, "integrations", "list", "--json")
+	m.says(t, []string{`"name":"home"`}, "integrations", "list", "--json")
 	m.refuses(t, githosttest.Token, []string{"home"}, add...)
 	m.refuses(t, "", []string{`no integration named "hom"`}, "integrations", "repos", "hom")
 	m.says(t, []string{"deleted home"}, "integrations", "delete", "home")
