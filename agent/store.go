@@ -84,6 +84,8 @@ type Store interface {
 	Runs(ctx context.Context, q RunQuery) ([]Run, error)
 	// InFlight returns the pending and running runs: of a thread, or with "" of all, oldest first.
 	InFlight(ctx context.Context, threadID string) ([]Run, error)
+	// PendingGraphs returns the graphs that pending runs wait for, in order.
+	PendingGraphs(ctx context.Context) ([]string, error)
 	// DeleteRun removes an ended run with its checkpoints and frames; CodeConflict while it is in flight.
 	DeleteRun(ctx context.Context, threadID, runID string) error
 

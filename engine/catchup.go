@@ -11,7 +11,7 @@ import (
 // follow, which of the runs here are to stop, and what waits.
 func (e *Engine) catchUp(ctx context.Context) error {
 	e.system.clear()
-	e.say(topicHello, note{})
+	e.introduce(topicHello)
 	e.repeatJoins()
 	e.readHubsAgain()
 	e.wake()

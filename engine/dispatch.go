@@ -34,9 +34,12 @@ func (e *Engine) WorkerUp(w agent.Worker) {
 		}
 		e.failures[id] = failure.Message
 	}
+	e.stillborn[info.Language] = -1
 	close(e.arrival)
 	e.arrival = make(chan struct{})
 	e.mu.Unlock()
+	e.introduce(topicHere)
+	wakeLoop(e.hopelessKick)
 	e.log.Info("worker up", "worker", info.ID, "language", info.Language, "pid", info.PID)
 	e.noteAuth(info)
 	e.wake()
@@ -58,7 +61,16 @@ func (e *Engine) WorkerDown(w agent.Worker, err error) {
 func (e *Engine) WorkerFailed(language string, err error) {
 	e.mu.Lock()
 	e.broken[language] = err.Error()
+	given := false
+	if e.stillborn[language] >= 0 {
+		e.stillborn[language]++
+		given = e.stillborn[language] == hopelessAfter
+	}
 	e.mu.Unlock()
+	if given {
+		e.introduce(topicHere)
+		wakeLoop(e.hopelessKick)
+	}
 	e.log.Error("worker did not start", "language", language, "error", err)
 }
 

@@ -66,32 +66,34 @@ type Engine struct {
 	users     *userCache
 	authNoted sync.Once
 
-	mu       sync.Mutex
-	pool     map[string]*seat      // live workers by id
-	failures map[string]string     // graph id -> why it cannot be loaded
-	faults   map[place]string      // part of a language -> why it cannot be loaded
-	broken   map[string]string     // language -> why no worker of it comes up
-	arrival  chan struct{}         // closed and replaced when a worker arrives
-	tracks   map[string]*track     // runs somebody here executes or watches
-	latest   map[string]*execution // thread id -> its newest attempt here, until that has told its end
-	hubs     map[string]*threadHub // threads that somebody follows
-	peers    map[string]struct{}   // other instances whose end is awaited
-	wanted   map[string]struct{}   // runs other instances watch and nobody here executes yet
-	starved  bool                  // pending runs may be waiting for a slot
-	draining bool
-	left     bool // drained: nobody can be told anything here any more
+	mu        sync.Mutex
+	pool      map[string]*seat      // live workers by id
+	failures  map[string]string     // graph id -> why it cannot be loaded
+	faults    map[place]string      // part of a language -> why it cannot be loaded
+	broken    map[string]string     // language -> why no worker of it comes up
+	arrival   chan struct{}         // closed and replaced when a worker arrives
+	tracks    map[string]*track     // runs somebody here executes or watches
+	latest    map[string]*execution // thread id -> its newest attempt here, until that has told its end
+	hubs      map[string]*threadHub // threads that somebody follows
+	peers     map[string][]string   // other instances whose end is awaited, with the graphs they serve; nil = not known yet
+	stillborn map[string]int        // language -> how many workers failed to start in a row before any came up; -1 = one did
+	wanted    map[string]struct{}   // runs other instances watch and nobody here executes yet
+	starved   bool                  // pending runs may be waiting for a slot
+	draining  bool
+	left      bool // drained: nobody can be told anything here any more
 
-	kick       chan struct{}   // wakes the dispatcher
-	missedKick chan struct{}   // wakes the loop that catches up after lost messages
-	cronKick   chan struct{}   // wakes the loop of the crons
-	noticeKick chan struct{}   // wakes the loop of the webhooks
-	life       context.Context // of the loops; set by Start
-	stop       context.CancelFunc
-	loops      sync.WaitGroup
-	running    sync.WaitGroup // executions until they are settled
-	frameID    idClock
-	unhook     []func()
-	release    func() error
+	kick         chan struct{}   // wakes the dispatcher
+	hopelessKick chan struct{}   // wakes the loop that ends runs nobody can take
+	missedKick   chan struct{}   // wakes the loop that catches up after lost messages
+	cronKick     chan struct{}   // wakes the loop of the crons
+	noticeKick   chan struct{}   // wakes the loop of the webhooks
+	life         context.Context // of the loops; set by Start
+	stop         context.CancelFunc
+	loops        sync.WaitGroup
+	running      sync.WaitGroup // executions until they are settled
+	frameID      idClock
+	unhook       []func()
+	release      func() error
 }
 
 // New makes an engine; Start brings it to life.
@@ -100,8 +102,10 @@ func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, cl
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log, meter: newMeter(),
 		users: newUserCache(cfg.Auth),
 		pool:  map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
-		tracks: map[string]*track{}, latest: map[string]*execution{}, hubs: map[string]*threadHub{}, wanted: map[string]struct{}{}, peers: map[string]struct{}{},
-		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1), noticeKick: make(chan struct{}, 1),
+		tracks: map[string]*track{}, latest: map[string]*execution{}, hubs: map[string]*threadHub{}, wanted: map[string]struct{}{},
+		peers: map[string][]string{}, stillborn: map[string]int{},
+		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), hopelessKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1),
+		noticeKick: make(chan struct{}, 1),
 	}
 }
 
@@ -156,6 +160,7 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.loops.Go(func() { e.whenDue(e.life, e.noticeKick, "delivering webhooks failed", e.deliverDue) })
 	e.loops.Go(func() { e.afterLosses(e.life) })
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "rescue failed", e.rescue) })
+	e.loops.Go(func() { e.whenDue(e.life, e.hopelessKick, "ending hopeless runs failed", e.lookForHopeless) })
 	e.loops.Go(func() {
 		e.every(e.life, e.cfg.RescueEvery, "looking after runs of other servers failed", e.compareFollowed)
 	})

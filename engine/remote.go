@@ -41,7 +41,8 @@ type note struct {
 	Framed      bool            `json:"framed,omitempty"` // the run's frames go over the bus, its end frame last
 	Frame       *agent.Frame    `json:"frame,omitempty"`  // nil in a topic of frames = joined
 	Threads     []string        `json:"threads,omitempty"`
-	Gone        bool            `json:"gone,omitempty"` // the thread is no more
+	Graphs      []string        `json:"graphs,omitzero"` // what the instance that introduces itself serves
+	Gone        bool            `json:"gone,omitempty"`  // the thread is no more
 }
 
 func (e *Engine) say(topic string, n note) {
@@ -61,26 +62,30 @@ func (e *Engine) listen() {
 	on(topicAssistant, func(n note) { e.system.drop(n.AssistantID) })
 	on(topicCrons, func(note) { e.wakeCrons() })
 	on(topicHello, func(n note) {
-		e.say(topicHere, note{})
+		e.introduce(topicHere)
 		e.repeatJoins()
-		e.met(n.From)
+		e.met(n)
 	})
-	on(topicHere, func(n note) { e.met(n.From) })
+	on(topicHere, func(n note) { e.met(n) })
 	e.unhook = append(e.unhook, e.bus.Subscribe(agent.TopicMissed, func([]byte) { wakeLoop(e.missedKick) }))
-	e.say(topicHello, note{})
+	e.introduce(topicHello)
 }
 
 // watch rescues the runs of another instance as soon as it dies.
-func (e *Engine) watch(instance string) {
+func (e *Engine) watch(instance string, graphs []string) {
 	e.mu.Lock()
 	_, known := e.peers[instance]
 	known = known || e.draining
 	if !known {
-		e.peers[instance] = struct{}{}
+		e.peers[instance] = nil
 		e.loops.Add(1)
+	}
+	if _, met := e.peers[instance]; met && graphs != nil {
+		e.peers[instance] = graphs
 	}
 	e.mu.Unlock()
 	if known {
+		wakeLoop(e.hopelessKick)
 		return
 	}
 	go func() {
@@ -89,6 +94,7 @@ func (e *Engine) watch(instance string) {
 		e.mu.Lock()
 		delete(e.peers, instance)
 		e.mu.Unlock()
+		wakeLoop(e.hopelessKick)
 		if err == nil {
 			err = e.rescue(e.life)
 		}
@@ -106,7 +112,7 @@ func (e *Engine) watchHolders(ctx context.Context) error {
 	}
 	for _, r := range runs {
 		if r.Status == agent.RunRunning && r.Instance != e.cfg.Instance {
-			e.watch(r.Instance)
+			e.watch(r.Instance, nil)
 		}
 	}
 	return nil
@@ -127,9 +133,9 @@ func (e *Engine) others(fn func(note)) func([]byte) {
 }
 
 // met is what follows from having a line to another instance.
-func (e *Engine) met(instance string) {
+func (e *Engine) met(n note) {
 	e.system.clear()
-	e.watch(instance)
+	e.watch(n.From, n.Graphs)
 }
 
 // wakeAll runs every instance's dispatcher.

@@ -121,6 +121,9 @@ func (e *Engine) follow(a agent.Admitted, s *seat) {
 			t.attach()
 		}
 		e.wakeAll()
+		if e.hopeless(a.Run.GraphID) != "" {
+			wakeLoop(e.hopelessKick)
+		}
 	}
 	for _, r := range a.Cancels {
 		e.pushCancel(r)

@@ -25,7 +25,7 @@ import (
 func TestMain(m *testing.M) { os.Exit(pgtest.Main(m)) }
 
 // patience bounds a wait that should never end by it.
-const patience = 2 * time.Minute
+const patience = 4 * time.Minute
 
 // stepsNode counts in steps of its own, each of which takes its time; what a step leaves in the state shows how often it
 // counted, and the file of its run how often it ran.

@@ -122,6 +122,13 @@ func (a *Agent) InFlight(ctx context.Context, threadID string) ([]agent.Run, err
 	})
 }
 
+// PendingGraphs returns the graphs that pending runs wait for.
+func (a *Agent) PendingGraphs(ctx context.Context) ([]string, error) {
+	return read(ctx, a.engine, func(c Conn) ([]string, error) {
+		return all(c, scalar[string], `SELECT DISTINCT graph_id FROM runs WHERE status = 'pending' ORDER BY graph_id`)
+	})
+}
+
 // RunningOf returns the running runs held by an instance.
 func (a *Agent) RunningOf(ctx context.Context, instance string) ([]agent.Run, error) {
 	return read(ctx, a.engine, func(c Conn) ([]agent.Run, error) {

@@ -178,4 +178,12 @@ func instances(t *testing.T, s agent.Store) {
 	runs, err := s.RunningOf(ctx, "i")
 	must(t, err)
 	equal(t, "its runs", len(runs), 1)
+	graphs, err := s.PendingGraphs(ctx)
+	must(t, err)
+	equal(t, "graphs of pending runs", len(graphs), 0)
+	_, err = s.Requeue(ctx, agent.Fence{RunID: runs[0].ID, Epoch: runs[0].Epoch}, true, 3, time.UnixMicro(9))
+	must(t, err)
+	graphs, err = s.PendingGraphs(ctx)
+	must(t, err)
+	equal(t, "graphs of pending runs", fmt.Sprint(graphs), fmt.Sprint([]string{runs[0].GraphID}))
 }
