@@ -2,6 +2,7 @@ package agentapi
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -102,7 +103,9 @@ func (d document) groups() []docsGroup {
 				g.Calls = append(g.Calls, d.call(method, path))
 			}
 		}
-		sort.Slice(g.Calls, func(i, j int) bool { return g.Calls[i].Path+g.Calls[i].Method < g.Calls[j].Path+g.Calls[j].Method })
+		slices.SortFunc(g.Calls, func(a, b docsCall) int {
+			return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
+		})
 		groups = append(groups, g)
 	}
 	return groups

@@ -40,7 +40,7 @@ func serveCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.bundle, "bundle", "", "directory of the bundle to serve")
 	flags.StringVar(&o.data, "data", "", "directory for the deployment's data")
-	flags.StringVar(&o.listen, "listen", "127.0.0.1:2024", "address to listen on; port 0 takes a free one")
+	flags.StringVar(&o.listen, "listen", "", "address to listen on, such as 127.0.0.1:2024, which is the default; port 0 takes a free one")
 	flags.StringVar(&o.readyFile, "ready-file", "", "file to write process id and endpoint to once the server listens")
 	_ = cmd.MarkFlagRequired("bundle")
 	_ = cmd.MarkFlagRequired("data")
@@ -55,7 +55,11 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err != nil {
 		return err
 	}
-	log := newServeLog(os.Stdout, settings.level)
+	if o.listen, err = listenAddress(o.listen, getenv); err != nil {
+		return err
+	}
+	log := newServeLog(os.Stdout, settings.level, settings.log.under(o.readyFile != ""))
+	tellUnused(log, getenv)
 	bundle, err := readBundle(&o)
 	if err != nil {
 		return err

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"regexp"
@@ -28,6 +27,7 @@ type serveSettings struct {
 	mountPrefix string
 	level       slog.Level
 	studio      engine.Studio
+	log         logForm
 	// metricPrefix begins the names of metrics; "" is the default.
 	metricPrefix string
 	// traceInterval is the interval in which runs are counted; the platform sets it.
@@ -47,6 +47,7 @@ func readServeSettings(getenv func(string) string) (serveSettings, error) {
 		maxBody:     int64(e.integer("HTTP_MAX_REQUEST_BODY_BYTES", 300<<20, 1, math.MaxInt)),
 		mountPrefix: e.prefix("MOUNT_PREFIX"),
 		level:       e.level("LOG_LEVEL"),
+		log:         logForm{json: e.boolean("LOG_JSON", true), color: e.boolean("LOG_COLOR", true)},
 		studio:      e.studio(),
 
 		metricPrefix: e.metricPrefix("METRIC_PREFIX"),
@@ -83,6 +84,19 @@ func (e *environment) integer(name string, fallback, low, high int) int {
 		return fallback
 	}
 	return n
+}
+
+func (e *environment) boolean(name string, fallback bool) bool {
+	text := strings.TrimSpace(e.getenv(name))
+	if text == "" {
+		return fallback
+	}
+	b, err := strconv.ParseBool(strings.ToLower(text))
+	if err != nil {
+		e.wrong(name, "must be true or false")
+		return fallback
+	}
+	return b
 }
 
 func (e *environment) seconds(name string, fallback, low, high float64) time.Duration {
@@ -139,20 +153,4 @@ func (e *environment) graphConfigs(name string) {
 	if err := json.Unmarshal([]byte(raw), &all); err != nil {
 		e.wrong(name, "must be a JSON object from graph id to {\"configurable\"} or {\"context\"}: %v", err)
 	}
-}
-
-// newServeLog writes JSON lines as the runtimes read them: time, level, message and the rest.
-func newServeLog(w io.Writer, level slog.Level) *slog.Logger {
-	return slog.New(slog.NewJSONHandler(w, &slog.HandlerOptions{Level: level, ReplaceAttr: func(groups []string, a slog.Attr) slog.Attr {
-		switch {
-		case len(groups) > 0:
-		case a.Key == slog.MessageKey:
-			a.Key = "message"
-		case a.Key == slog.LevelKey && a.Value.String() == "WARN":
-			a.Value = slog.StringValue("WARNING")
-		case a.Key == slog.TimeKey:
-			a.Value = slog.StringValue(a.Value.Time().UTC().Format(time.RFC3339Nano))
-		}
-		return a
-	}}))
 }
