@@ -16,7 +16,7 @@ export class MessageStream {
     if (message?.id === undefined || message.id === null) return;
     if (typeof message.concat !== 'function') return this.#finish([message], emit);
     const before = this.#growing.get(message.id);
-    if (before === undefined) await emit('messages/metadata', { [message.id]: { metadata } });
+    if (before === undefined) await emit('messages/metadata', { [message.id]: { metadata: withoutTags(metadata) } });
     const whole = before === undefined ? message : before.concat(message);
     this.#growing.set(message.id, whole);
     await emit('messages/partial', [whole]);
@@ -38,6 +38,11 @@ export class MessageStream {
     }
     await emit('messages/complete', fresh);
   }
+}
+
+/** Tags stand beside each chunk, not in the metadata that is told once. @param {any} metadata */
+function withoutTags({ tags: _, ...metadata }) {
+  return metadata;
 }
 
 /** @param {any} x */
