@@ -26,9 +26,16 @@ const VERBS = {
   'auth.authenticate': ({ parts }, call, body) => present(parts.auth, 'auth.path').authenticate(call, body),
   'auth.authorize': ({ parts }, call) => present(parts.auth, 'auth.path').authorize(call),
   'embed.texts': ({ parts }, call) => present(parts.embedder, 'store.index.embed').texts(call.texts ?? []),
+  'crypt.encrypt': crypt,
+  'crypt.decrypt': crypt,
   'store.batch': ({ parts }, call) => batch(present(parts.store, 'store.path'), call.ops ?? []),
   ...Object.fromEntries(Object.entries(CHECKPOINT_VERBS).map(([verb, act]) => [verb, ofSaver(act)])),
 };
+
+/** @param {Tools} tools @param {any} call */
+async function crypt({ parts }, call) {
+  return present(parts.encryption, 'encryption').crypt(call);
+}
 
 /** @param {(saver: any, call: any) => Promise<any>} act @returns {(tools: Tools, call: any) => Promise<any>} */
 function ofSaver(act) {

@@ -1,5 +1,6 @@
 import { App } from './app.mjs';
 import { Auth } from './auth.mjs';
+import { AES } from './crypt.mjs';
 import { close, methodsOf, openSaver, openStore } from './custom.mjs';
 import { Embedder } from './embed.mjs';
 import { LoadError, refusal } from './loader.mjs';
@@ -23,6 +24,8 @@ export class Parts {
   app = undefined;
   /** @type {Embedder | undefined} */
   embedder = undefined;
+  /** @type {AES | undefined} */
+  encryption = undefined;
   /** @type {any} */
   checkpointer = undefined;
   /** @type {any} */
@@ -66,6 +69,7 @@ export class Parts {
       case 'auth': return (this.auth = await Auth.load(part.path, this.#root)).described();
       case 'app': return (this.app = await App.load(part.path, this.#root, this.#exchanges, this.#log)).described();
       case 'embed': return void (this.embedder = await Embedder.load(part.spec, this.#root));
+      case 'encryption': return (this.encryption = AES.load(part)).described();
       case 'checkpointer': return this.#loadCheckpointer(part);
       case 'store': return void (this.store = await openStore(part.path, this.#root));
       default: throw new LoadError(`workers for JavaScript do not know the part "${name}"`);

@@ -69,9 +69,9 @@ function itemOf({ namespace, key, value, created_at, updated_at, score }) {
  */
 export function cacheClass(checkpoint) {
   return class SlipwayCache extends checkpoint.BaseCache {
-    /** @param {import('./link.mjs').Link} link */
-    constructor(link) {
-      super();
+    /** @param {import('./link.mjs').Link} link @param {any} [serde] */
+    constructor(link, serde = undefined) {
+      super(serde);
       this.link = link;
     }
 

@@ -189,9 +189,12 @@ export function toolsOver(library, link, { graphs, ...rest }) {
   const Saver = saverClass(library.checkpoint);
   const Store = storeClass(library.checkpoint);
   const Cache = cacheClass(library.checkpoint);
-  const { serde } = new Saver(link);
-  const cache = new Cache(link);
   const { parts } = rest;
+  const kept = once(() => {
+    const { serde: plain } = new Saver(link);
+    const serde = parts.encryption?.serde(plain) ?? plain;
+    return { serde, cache: new Cache(link, serde) };
+  });
   return {
     ...rest,
     link,
@@ -199,10 +202,18 @@ export function toolsOver(library, link, { graphs, ...rest }) {
     version: library.version,
     graph: (id) => found(graphs, id),
     bind: (graph, scope, run) => {
+      const { serde, cache } = kept();
       const checkpointer = scope && (parts.checkpointer ?? new Saver(link, scope, serde));
       return copyOf(graph, checkpointer, parts.store ?? new Store(link, run), cache);
     },
   };
+}
+
+/** @template T @param {() => T} make @returns {() => T} */
+function once(make) {
+  /** @type {{made: T} | undefined} */
+  let known;
+  return () => (known ??= { made: make() }).made;
 }
 
 /**
