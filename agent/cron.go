@@ -60,6 +60,7 @@ type CronStore interface {
 	// DueCrons returns up to limit enabled crons due by now, the longest overdue first.
 	DueCrons(ctx context.Context, now time.Time, limit int) ([]Cron, error)
 	// Fire moves a cron to its next date and admits its run in one transaction. fired is false if another instance, or a
-	// change of the cron, was faster. A run that its thread refuses (multitask strategy reject) leaves the date passed.
+	// change of the cron, was faster. A run that its thread refuses (multitask strategy reject), or
+	// whose thread is gone or hidden (Admission.Filter), leaves the date passed.
 	Fire(ctx context.Context, f Firing) (a Admitted, fired bool, err error)
 }

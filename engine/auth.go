@@ -290,7 +290,7 @@ func identified(configurable fields, u *agent.User) fields {
 // with less precise numbers has not changed.
 func (v verdict) over(key string, was json.RawMessage) json.RawMessage {
 	now, there := v.value[key]
-	if !there || absent(now) && absent(was) || !absent(was) && sameJSON(was, now) {
+	if !there || absent(now) && absent(was) || sameJSON(object(was), now) { // what is absent was shown as {}
 		return was
 	}
 	return now

@@ -190,7 +190,7 @@ func (e *Engine) cronRun(ctx context.Context, c agent.Cron) (agent.Admission, er
 	metadata := parse(c.Metadata)
 	metadata.set("cron_id", c.ID)
 	run.AssistantID, run.Metadata = c.AssistantID, metadata.json()
-	run, err := e.allowRun(ctx, run.User, run)
+	run, err := e.allowCronRun(ctx, run.User, c, run)
 	if err != nil {
 		return agent.Admission{}, err
 	}

@@ -158,7 +158,7 @@ func (a *Agent) Fire(ctx context.Context, f agent.Firing) (out agent.Admitted, f
 			return nil
 		}
 		out, err = a.admit(c, *f.Run)
-		if slipway.ErrorCode(err) == slipway.CodeConflict {
+		if code := slipway.ErrorCode(err); code == slipway.CodeConflict || code == slipway.CodeNotFound {
 			return nil // nothing was written for the run
 		}
 		return err

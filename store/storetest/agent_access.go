@@ -146,6 +146,14 @@ func accessRuns(t *testing.T, s agent.Store) {
 	}
 	_, err = s.Runs(ctx, agent.RunQuery{ThreadID: "t", Filter: bob})
 	wantCode(t, err, slipway.CodeNotFound)
+	must(t, s.CreateCron(ctx, agent.Cron{ID: "c", AssistantID: "a", ThreadID: "t", Schedule: "* * * * *", Enabled: true, NextRun: startTime(), CreatedAt: startTime()}))
+	hidden := admission("t", "of-his-cron", agent.MultitaskEnqueue, 1)
+	hidden.Filter = bob
+	admitted, fired, err := s.Fire(ctx, agent.Firing{CronID: "c", Due: startTime(), Next: startTime().Add(time.Hour), Run: &hidden})
+	must(t, err)
+	if !fired || admitted.Run.ID != "" {
+		t.Errorf("a cron on a hidden thread: fired %v with run %q; want the date passed without one", fired, admitted.Run.ID)
+	}
 	a := admission("new", "his", agent.MultitaskEnqueue, 2)
 	a.CreateThread, a.Filter = true, bob
 	admit(t, s, a) // a thread that is made has no metadata to match yet
