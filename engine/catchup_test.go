@@ -134,3 +134,52 @@ func TestAStreamWithAGapIsBrokenOff(t *testing.T) {
 	}
 	close(g.let)
 }
+
+func TestAFollowerOfAThreadFindsLostFramesInTheStore(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	first, second, buses := deafWorld(t, g)
+	thread := first.thread()
+	f := second.follow(thread, "")
+	buses[0].loses(func(topic string) bool { return strings.HasPrefix(topic, "thread/") })
+	run := first.create(request(thread, "agent", `{}`))
+	g.await(t).Chunk("values", `1`)
+	close(g.let)
+	first.wait(run)
+	buses[0].loses(nil)
+	buses[1].Publish(agent.TopicMissed, nil)
+	if got, want := tell(f.runs(1)), of(run, "success", "1"); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+	buses[0].loses(func(topic string) bool { return strings.HasPrefix(topic, "thread/") })
+	lost := first.create(request(thread, "agent", `{}`))
+	g.await(t)
+	first.wait(lost)
+	buses[0].loses(nil)
+	next := first.create(request(thread, "agent", `{}`))
+	if got, want := tell(f.runs(2)), of(lost, "success")+of(next, "success"); got != want {
+		t.Errorf("whose loss only the next run shows: got\n%swant\n%s", got, want)
+	}
+}
+
+func TestAFollowerThatMissesAFrameIsBrokenOff(t *testing.T) {
+	t.Parallel()
+	g := newGate()
+	first, second, buses := deafWorld(t, g)
+	thread := first.thread()
+	f := second.follow(thread, "")
+	first.create(request(thread, "agent", `{}`))
+	run := g.await(t)
+	last := f.next()
+	buses[0].loses(func(topic string) bool { return strings.HasPrefix(topic, "thread/") })
+	run.Chunk("values", `1`)
+	buses[0].loses(nil)
+	run.Chunk("values", `2`)
+	if _, err := f.s.Next(t.Context()); slipway.ErrorCode(err) != slipway.CodeUnavailable {
+		t.Errorf("got %v, want it broken off", err)
+	}
+	close(g.let)
+	if got := tell(second.follow(thread, last.ID).runs(1)); !strings.HasPrefix(got, "values 1\nvalues 2\nend ") {
+		t.Errorf("connected again: got\n%s", got)
+	}
+}

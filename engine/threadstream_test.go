@@ -326,7 +326,9 @@ func TestThreadStreamAfterARollbackShowsNothingOfTheRun(t *testing.T) {
 func TestSlowFollowerComesBackAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	const chunks = 200
+	read := make(chan struct{})
 	s := newWorld(t).start("a", 1, map[string]fake.Graph{"agent": func(_ context.Context, r *fake.Run) agent.Done {
+		<-read
 		for i := range chunks {
 			r.Chunk("values", fmt.Sprint(i))
 		}
@@ -336,6 +338,7 @@ func TestSlowFollowerComesBackAndLosesNothing(t *testing.T) {
 	f := s.follow(thread, "")
 	run := s.create(request(thread, "agent", `{}`))
 	first := f.next()
+	close(read)
 	s.wait(run)
 	for {
 		if _, err := f.s.Next(t.Context()); err != nil {
