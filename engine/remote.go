@@ -136,6 +136,7 @@ func (e *Engine) others(fn func(note)) func([]byte) {
 func (e *Engine) met(n note) {
 	e.system.clear()
 	e.watch(n.From, n.Graphs)
+	e.readHubsAgain() // what it said before there was a line is in the store
 }
 
 // wakeAll runs every instance's dispatcher.
@@ -227,10 +228,13 @@ func (t *track) share() {
 func (t *track) awaitFlush() {
 	t.mu.Lock()
 	t.flushLocked()
-	last := t.flushing
+	last, stored := t.flushing, t.stored
 	t.mu.Unlock()
 	if last != nil {
 		<-last
+	}
+	if stored != nil {
+		_ = stored.Wait(context.Background()) // an error has been told where it matters: the end of the run fails too
 	}
 }
 

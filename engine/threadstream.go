@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -22,8 +24,8 @@ type threadHub struct {
 
 	mu       sync.Mutex
 	subs     map[*Subscription]struct{}
-	unremote func()        // non-nil while frames of other instances come over the bus
-	joined   chan struct{} // closed when another instance has said that its frames come here
+	unremote func()                   // non-nil while frames of other instances come over the bus
+	asked    map[string]chan struct{} // closed when another instance answers that its frames come here
 }
 
 // lease is how long a thread counts as followed: it is renewed at half of the time for which streams are kept, and whoever
@@ -36,7 +38,7 @@ func (e *Engine) keepHub(threadID string) *threadHub {
 	defer e.mu.Unlock()
 	h := e.hubs[threadID]
 	if h == nil {
-		h = &threadHub{e: e, threadID: threadID, subs: map[*Subscription]struct{}{}, joined: make(chan struct{})}
+		h = &threadHub{e: e, threadID: threadID, subs: map[*Subscription]struct{}{}, asked: map[string]chan struct{}{}}
 		e.hubs[threadID] = h
 	}
 	h.until = e.lease()
@@ -130,26 +132,57 @@ func (e *Engine) joinElsewhere(ctx context.Context, h *threadHub) error {
 	if !e.hasPeers() {
 		return nil
 	}
-	e.say(topicFollow, note{Threads: []string{h.threadID}, Thread: h.threadID})
+	question, answered := h.ask()
+	defer h.forgetQuestion(question)
 	runs, err := e.store.InFlight(ctx, h.threadID)
 	if err != nil {
 		return err
 	}
 	for _, r := range runs {
 		if r.Status == agent.RunRunning && r.Instance != e.cfg.Instance {
-			h.awaitJoined(ctx)
+			awaitAnswer(ctx, answered)
 		}
 	}
 	return nil
 }
 
-func (h *threadHub) awaitJoined(ctx context.Context) {
+// ask makes other instances send the thread's frames here and say when the earlier ones are in the store.
+func (h *threadHub) ask() (question string, answered chan struct{}) {
+	question, answered = h.e.ids(), make(chan struct{})
+	h.mu.Lock()
+	h.asked[question] = answered
+	h.mu.Unlock()
+	h.e.say(topicFollow, note{Threads: []string{h.threadID}, Thread: h.threadID, Reason: question})
+	return question, answered
+}
+
+func (h *threadHub) forgetQuestion(question string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.asked, question)
+}
+
+func awaitAnswer(ctx context.Context, answered chan struct{}) {
 	late := time.NewTimer(2 * time.Second) // whoever does not answer by then is dead; its frames are in the store
 	defer late.Stop()
 	select {
-	case <-h.joined:
+	case <-answered:
 	case <-late.C:
 	case <-ctx.Done():
+	}
+}
+
+// answered takes the answer to a question. Without one, everybody looks into the store for what may have been lost.
+func (h *threadHub) answered(question string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c := h.asked[question]; c != nil {
+		delete(h.asked, question)
+		close(c)
+		return
+	}
+	for s := range h.subs {
+		s.readAgain()
 	}
 }
 
@@ -170,7 +203,6 @@ func (h *threadHub) subscribe() *Subscription {
 	defer h.mu.Unlock()
 	h.subs[s] = struct{}{}
 	if h.unremote == nil {
-		h.joined = make(chan struct{})
 		h.unremote = h.e.bus.Subscribe(topicThread+h.threadID, h.e.others(h.heard))
 	}
 	return s
@@ -211,13 +243,7 @@ func (h *threadHub) heard(n note) {
 		h.e.frameID.after(n.Frame.ID)
 		h.fanOut(*n.Frame)
 	default:
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		select {
-		case <-h.joined:
-		default:
-			close(h.joined)
-		}
+		h.answered(n.Reason)
 	}
 }
 
@@ -244,24 +270,24 @@ func (e *Engine) publishThreadFrame(f agent.Frame) {
 func (e *Engine) heardFollow(n note) {
 	for _, id := range n.Threads {
 		tracks := e.executedOn(id)
-		if len(tracks) == 0 {
-			continue
-		}
-		h := e.keepHub(id)
-		for _, t := range tracks {
-			t.attachHub(h)
-		}
-		if n.Thread != id {
-			continue
-		}
-		go func() {
+		if len(tracks) > 0 {
+			h := e.keepHub(id)
 			for _, t := range tracks {
-				t.awaitFlush() // the batch that is under way
-				t.awaitFlush() // and the one that held what waited behind it
+				t.attachHub(h)
 			}
-			e.say(topicThread+id, note{Thread: id})
-		}()
+		}
+		if n.Thread == id {
+			go e.answerFollow(n, tracks)
+		}
 	}
+}
+
+func (e *Engine) answerFollow(n note, tracks []*track) {
+	for _, t := range tracks {
+		t.awaitFlush() // the batch that is under way
+		t.awaitFlush() // and the one that held what waited behind it
+	}
+	e.say(topicThread+n.Thread, note{Thread: n.Thread, Reason: n.Reason})
 }
 
 // renewHubs says that threads are still followed, and forgets those that nobody has come back to.
@@ -418,15 +444,16 @@ func (h *heard) note(f agent.Frame) (fresh, gap bool) {
 	return true, known && f.Seq > last+1 && f.Event != "metadata" && f.Seq < endedSeq
 }
 
-// readHubsAgain makes those who follow threads look into the store, after messages may have been lost.
+// readHubsAgain makes those who follow threads look into the store, now and when the other instances have put there what
+// they have said already: it may have been lost on its way here.
 func (e *Engine) readHubsAgain() {
 	e.mu.Lock()
-	defer e.mu.Unlock()
-	for _, h := range e.hubs {
-		h.mu.Lock()
-		for s := range h.subs {
-			s.readAgain()
+	hubs := slices.Collect(maps.Values(e.hubs))
+	e.mu.Unlock()
+	for _, h := range hubs {
+		if h.followed() {
+			h.answered("")
+			e.say(topicFollow, note{Threads: []string{h.threadID}, Thread: h.threadID})
 		}
-		h.mu.Unlock()
 	}
 }

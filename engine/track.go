@@ -39,6 +39,7 @@ type track struct {
 	missed   int   // how often its row was not found
 
 	batch    []agent.Frame // resumable frames not yet handed to the store
+	stored   agent.Commit  // of the newest batch that went without waiting for the one before
 	flushing chan struct{} // non-nil while a batch is on its way; closed when it has arrived
 }
 
@@ -177,7 +178,7 @@ func (t *track) storeLocked() {
 	if len(t.batch) == 0 {
 		return
 	}
-	t.e.store.AppendFrames(context.Background(), t.batch)
+	t.stored = t.e.store.AppendFrames(context.Background(), t.batch)
 	t.batch = nil
 }
 
