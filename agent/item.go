@@ -2,6 +2,9 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -51,11 +54,15 @@ type PutOp struct {
 	Value     json.RawMessage `json:"value"`
 	Index     json.RawMessage `json:"index,omitempty"`
 	TTL       *float64        `json:"ttl,omitempty"` // minutes
+	// Indexed is the name of the index that Vectors were made for; "" = the item is not indexed (yet).
+	Indexed string       `json:"-"`
+	Vectors []ItemVector `json:"-"`
 	// Filter must allow the item that is there and the one that is put; else the operation is CodeForbidden "Not authorized".
 	Filter *Filter `json:"-"`
 }
 
-// SearchOp lists items below a namespace prefix by updated_at descending.
+// SearchOp lists items below a namespace prefix by updated_at descending, with a Vector by likeness: the best of an item's
+// vectors counts, and items without any come last, unscored.
 type SearchOp struct {
 	Prefix     []string        `json:"namespace_prefix"`
 	Filter     json.RawMessage `json:"filter,omitempty"`
@@ -63,7 +70,10 @@ type SearchOp struct {
 	Limit      int             `json:"limit"`
 	Offset     int             `json:"offset"`
 	RefreshTTL *bool           `json:"refresh_ttl,omitempty"`
-	Access     *Filter         `json:"-"` // items it does not allow are left out
+	// Vector is the unit vector of Query, nil = there is no index or no query; Indexed names the index it was made for.
+	Vector  []float32 `json:"-"`
+	Indexed string    `json:"-"`
+	Access  *Filter   `json:"-"` // items it does not allow are left out
 }
 
 // NamespacesOp lists namespaces; "*" in a path matches one label.
@@ -109,4 +119,35 @@ type StoreResult struct {
 	Item       *Item      `json:"item,omitempty"`
 	Items      []Item     `json:"items,omitempty"`
 	Namespaces [][]string `json:"namespaces,omitempty"`
+}
+
+// itemOperators are the conditions of a search's filter (reference 15).
+func itemOperators() []string { return []string{"$eq", "$ne", "$gt", "$gte", "$lt", "$lte"} }
+
+// CheckItemFilter refuses a filter with a condition that does not exist, which would match nothing.
+func CheckItemFilter(filter json.RawMessage) error {
+	if len(filter) == 0 {
+		return nil
+	}
+	var doc any
+	if err := json.Unmarshal(filter, &doc); err != nil {
+		return fmt.Errorf("it is no JSON: %w", err)
+	}
+	return checkConditions(doc)
+}
+
+func checkConditions(doc any) error {
+	object, _ := doc.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(object)) {
+		if strings.HasPrefix(name, "$") {
+			if !slices.Contains(itemOperators(), name) {
+				return fmt.Errorf("%q is no condition; use one of %s", name, strings.Join(itemOperators(), ", "))
+			}
+			continue
+		}
+		if err := checkConditions(object[name]); err != nil {
+			return err
+		}
+	}
+	return nil
 }

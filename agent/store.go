@@ -33,6 +33,7 @@ type Store interface {
 	ValueStore
 	FrameStore
 	QueueStore
+	VectorStore
 
 	// CreateThread inserts a thread. If it exists: CodeConflict, or with reuse the stored one.
 	CreateThread(ctx context.Context, t Thread, reuse bool) (Thread, error)

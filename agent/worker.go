@@ -15,12 +15,14 @@ type Workers interface {
 	Stop()
 }
 
-// WorkerHandler hears of workers. Its methods must return soon and may be called concurrently.
+// WorkerHandler hears of workers. Its methods but StoreBatch must return soon, and all may be called concurrently.
 type WorkerHandler interface {
 	// WorkerUp tells that a worker has loaded its graphs and takes runs.
 	WorkerUp(w Worker)
 	// WorkerDown tells that a worker that was up is gone; all its runs have been told Lost before.
 	WorkerDown(w Worker, err error)
+	// StoreBatch answers a worker's operations on the key-value store, of the library's BaseStore.
+	StoreBatch(ctx context.Context, ops []StoreOp) ([]StoreResult, error)
 	// WorkerFailed tells that a worker of the language ("python", "node") could not be brought up; it is tried again.
 	WorkerFailed(language string, err error)
 }

@@ -208,8 +208,3 @@ func sameJSON(a, b json.RawMessage) bool {
 	}
 	return reflect.DeepEqual(x, y)
 }
-
-// StoreBatch runs operations of the key-value store in order (reference 7, 15).
-func (e *Engine) StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error) {
-	return e.store.StoreBatch(ctx, e.cfg.Items.Apply(ops), e.clock())
-}

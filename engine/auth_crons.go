@@ -73,7 +73,9 @@ func (g *Guard) cron(ctx context.Context, action, id string) (agent.Cron, error)
 }
 
 // Cron is Engine.Cron with crons:read.
-func (g *Guard) Cron(ctx context.Context, id string) (agent.Cron, error) { return g.cron(ctx, "read", id) }
+func (g *Guard) Cron(ctx context.Context, id string) (agent.Cron, error) {
+	return g.cron(ctx, "read", id)
+}
 
 // searchingCrons is crons:search, laid over a query.
 func (g *Guard) searchingCrons(ctx context.Context, q agent.CronQuery) (agent.CronQuery, error) {

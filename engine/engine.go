@@ -26,7 +26,8 @@ type Config struct {
 	RescueEvery time.Duration // how often runs of dead instances and expired frames are looked for (15 s)
 	ThreadTTL   *agent.TTL    // checkpointer.ttl of the configuration: what a thread without one of its own gets; nil = none
 	Items       agent.ItemRules
-	NextDate    NextDate // evaluates cron schedules
+	Index       *agent.Index // store.index; nil = items have no vectors
+	NextDate    NextDate     // evaluates cron schedules
 	// Webhooks calls the addresses that runs name; nil = no run may name one.
 	Webhooks      slipway.WebhookSender
 	WebhookPolicy WebhookPolicy
@@ -77,6 +78,7 @@ type Engine struct {
 	hubs      map[string]*threadHub // threads that somebody follows
 	peers     map[string][]string   // other instances whose end is awaited, with the graphs they serve; nil = not known yet
 	stillborn map[string]int        // language -> how many workers failed to start in a row before any came up; -1 = one did
+	indexes   map[string]struct{}   // other instances whose items are indexed otherwise
 	wanted    map[string]struct{}   // runs other instances watch and nobody here executes yet
 	starved   bool                  // pending runs may be waiting for a slot
 	draining  bool
@@ -86,6 +88,7 @@ type Engine struct {
 	hopelessKick chan struct{}   // wakes the loop that ends runs nobody can take
 	missedKick   chan struct{}   // wakes the loop that catches up after lost messages
 	cronKick     chan struct{}   // wakes the loop of the crons
+	indexKick    chan struct{}   // wakes the loop that indexes items
 	noticeKick   chan struct{}   // wakes the loop of the webhooks
 	life         context.Context // of the loops; set by Start
 	stop         context.CancelFunc
@@ -105,7 +108,7 @@ func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, cl
 		tracks: map[string]*track{}, latest: map[string]*execution{}, hubs: map[string]*threadHub{}, wanted: map[string]struct{}{},
 		peers: map[string][]string{}, stillborn: map[string]int{},
 		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), hopelessKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1),
-		noticeKick: make(chan struct{}, 1),
+		noticeKick: make(chan struct{}, 1), indexKick: make(chan struct{}, 1), indexes: map[string]struct{}{},
 	}
 }
 
@@ -159,6 +162,10 @@ func (e *Engine) Start(ctx context.Context) error {
 	e.loops.Go(func() { e.whenDue(e.life, e.cronKick, "firing crons failed", e.fireDue) })
 	e.loops.Go(func() { e.whenDue(e.life, e.noticeKick, "delivering webhooks failed", e.deliverDue) })
 	e.loops.Go(func() { e.afterLosses(e.life) })
+	if e.cfg.Index != nil {
+		wakeLoop(e.indexKick)
+		e.loops.Go(func() { e.indexLoop(e.life) })
+	}
 	e.loops.Go(func() { e.every(e.life, e.cfg.RescueEvery, "rescue failed", e.rescue) })
 	e.loops.Go(func() { e.whenDue(e.life, e.hopelessKick, "ending hopeless runs failed", e.lookForHopeless) })
 	e.loops.Go(func() {

@@ -106,4 +106,6 @@ func (e *Engine) served() []string {
 }
 
 // introduce tells the other servers that this one is here and what it runs.
-func (e *Engine) introduce(topic string) { e.say(topic, note{Graphs: e.served()}) }
+func (e *Engine) introduce(topic string) {
+	e.say(topic, note{Graphs: e.served(), Index: e.cfg.indexName()})
+}

@@ -42,6 +42,7 @@ type note struct {
 	Frame       *agent.Frame    `json:"frame,omitempty"`  // nil in a topic of frames = joined
 	Threads     []string        `json:"threads,omitempty"`
 	Graphs      []string        `json:"graphs,omitzero"` // what the instance that introduces itself serves
+	Index       string          `json:"index,omitempty"` // agent.Index.Name
 	Gone        bool            `json:"gone,omitempty"`  // the thread is no more
 }
 
@@ -93,8 +94,10 @@ func (e *Engine) watch(instance string, graphs []string) {
 		err := e.store.AwaitEnd(e.life, instance)
 		e.mu.Lock()
 		delete(e.peers, instance)
+		delete(e.indexes, instance)
 		e.mu.Unlock()
 		wakeLoop(e.hopelessKick)
+		wakeLoop(e.indexKick)
 		if err == nil {
 			err = e.rescue(e.life)
 		}
@@ -134,6 +137,7 @@ func (e *Engine) others(fn func(note)) func([]byte) {
 
 // met is what follows from having a line to another instance.
 func (e *Engine) met(n note) {
+	e.noteIndex(n)
 	e.system.clear()
 	e.watch(n.From, n.Graphs)
 	e.readHubsAgain() // what it said before there was a line is in the store

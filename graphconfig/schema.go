@@ -39,7 +39,7 @@ func schema() map[string]rule {
 		"dockerfile_lines": strings,
 		"store": object(map[string]rule{
 			"path":  file,
-			"index": object(map[string]rule{"dims": whole(1, 1<<20), "embed": embed, "fields": strings}),
+			"index": object(map[string]rule{"dims": whole(1, 16000), "embed": embed, "fields": strings}),
 			"ttl":   object(map[string]rule{"refresh_on_read": flag, "default_ttl": minutes, "sweep_interval_minutes": minutes}),
 		}),
 		"checkpointer": object(map[string]rule{

@@ -1,6 +1,7 @@
 package robust_test
 
 import (
+	"context"
 	"encoding/json"
 	"log/slog"
 	"path/filepath"
@@ -29,6 +30,9 @@ type arrivals chan agent.Worker
 func (a arrivals) WorkerUp(w agent.Worker)          { a <- w }
 func (a arrivals) WorkerDown(agent.Worker, error)   {}
 func (a arrivals) WorkerFailed(_ string, err error) { close(a) }
+func (a arrivals) StoreBatch(context.Context, []agent.StoreOp) ([]agent.StoreResult, error) {
+	return nil, nil
+}
 
 // An attempt that did everything but say so leaves nothing to do for the next one, which tells the thread's state all the same.
 func TestARetryWithNothingLeftToDoTellsTheState(t *testing.T) {

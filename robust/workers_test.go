@@ -108,14 +108,23 @@ func write(t *testing.T, path, text string) {
 // pool supervises a program over a real store of its own.
 func pool(t *testing.T, p supervise.Program, lines func(supervise.Line)) *supervise.Pool {
 	t.Helper()
+	if lines == nil {
+		lines = func(supervise.Line) {}
+	}
+	return poolOver(agentStore(t), p, lines)
+}
+
+func agentStore(t *testing.T) agent.Store {
+	t.Helper()
 	store, err := sqlite.OpenAgent(filepath.Join(t.TempDir(), "agent.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	if lines == nil {
-		lines = func(supervise.Line) {}
-	}
+	return store
+}
+
+func poolOver(store agent.Store, p supervise.Program, lines func(supervise.Line)) *supervise.Pool {
 	return supervise.New(supervise.Config{Programs: []supervise.Program{p}}, store, time.Now, slog.New(slog.DiscardHandler), lines)
 }
 
@@ -125,8 +134,8 @@ func TestSaversPassTheirSuitesOnTheRealStore(t *testing.T) {
 	for _, language := range []slipway.Language{slipway.Python, slipway.Node} {
 		t.Run(string(language), func(t *testing.T) {
 			t.Parallel()
-			h := listener{said: make(chan string, 1), all: &strings.Builder{}, mu: &sync.Mutex{}}
-			p := pool(t, conformance(t, language), h.line)
+			h := listener{said: make(chan string, 1), all: &strings.Builder{}, mu: &sync.Mutex{}, store: agentStore(t)}
+			p := poolOver(h.store, conformance(t, language), h.line)
 			t.Cleanup(p.Stop)
 			if err := p.Start(h); err != nil {
 				t.Fatal(err)
@@ -164,9 +173,15 @@ func conformance(t *testing.T, language slipway.Language) supervise.Program {
 
 // listener hears the line in which a suite says what became of it.
 type listener struct {
-	said chan string
-	all  *strings.Builder
-	mu   *sync.Mutex
+	said  chan string
+	all   *strings.Builder
+	mu    *sync.Mutex
+	store agent.Store
+}
+
+// StoreBatch is what an engine without rules for items does.
+func (h listener) StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error) {
+	return h.store.StoreBatch(ctx, ops, time.Now())
 }
 
 func (h listener) line(l supervise.Line) {

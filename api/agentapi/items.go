@@ -47,6 +47,9 @@ func (a *API) putItem(w http.ResponseWriter, r *http.Request) error {
 	b.required("key")
 	b.required("value")
 	put.TTL = b.minutes("ttl")
+	if err := agent.CheckFields(put.Index); err != nil {
+		b.wrong("index", "%v", err)
+	}
 	if err := b.err(); err != nil {
 		return err
 	}
@@ -148,6 +151,9 @@ func (a *API) searchItems(w http.ResponseWriter, r *http.Request) error {
 	search := &agent.SearchOp{
 		Prefix: b.list("namespace_prefix"), Filter: b.object("filter"), Query: b.text("query"),
 		Limit: b.integer("limit", 10, 1, 1000), Offset: b.integer("offset", 0, 0, 1<<31),
+	}
+	if err := agent.CheckItemFilter(search.Filter); err != nil {
+		b.wrong("filter", "%v", err)
 	}
 	var refresh bool
 	if b.take("refresh_ttl", "true or false", &refresh) {

@@ -166,7 +166,7 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 	return engine.Config{
 		ThreadTTL: s.config.threadTTL(), SweepEvery: sweepEvery, SweepLimit: sweepLimit,
 		Webhooks: s.config.webhookSender(), WebhookPolicy: s.config.webhookPolicy(), ShowRun: agentapi.ShowRun, SelfURL: s.self,
-		NextDate: schedule.Next, Items: s.config.items(), ItemsEvery: s.config.itemSweep(),
+		NextDate: schedule.Next, Items: s.config.items(), Index: s.config.index(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
 		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs, Parts: parts,
 		Auth: s.config.Auth.engine(s.settings.studio),
@@ -320,5 +320,5 @@ func (s agentServer) workers(store agent.Store, getenv func(string) string) (*su
 		return nil, err
 	}
 	supersteps, _ := strconv.Atoi(getenv("LANGGRAPH_DELTA_MAX_SUPERSTEPS_SINCE_SNAPSHOT"))
-	return supervise.New(supervise.Config{Programs: programs, DeltaMaxSupersteps: supersteps, Items: s.config.items(), Keep: keeper.Self}, store, now, s.log, workerLines(s.log)), nil
+	return supervise.New(supervise.Config{Programs: programs, DeltaMaxSupersteps: supersteps, Keep: keeper.Self}, store, now, s.log, workerLines(s.log)), nil
 }

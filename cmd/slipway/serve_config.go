@@ -31,6 +31,7 @@ type appConfig struct {
 			Default       *float64 `json:"default_ttl"` // minutes
 			Interval      *float64 `json:"sweep_interval_minutes"`
 		} `json:"ttl"`
+		Index *agent.Index `json:"index"`
 	} `json:"store"`
 }
 
@@ -69,6 +70,11 @@ func (c appConfig) check() error {
 			return err
 		}
 	}
+	if x := c.index(); x != nil {
+		if err := x.Check(); err != nil {
+			return err
+		}
+	}
 	if t := c.Store.TTL; t != nil {
 		return errors.Join(positive("store.ttl.default_ttl", t.Default), positive("store.ttl.sweep_interval_minutes", t.Interval))
 	}
@@ -104,6 +110,14 @@ func (c appConfig) threadSweep() (every time.Duration, limit int) {
 		limit = *t.Limit
 	}
 	return pause(t.Interval), limit
+}
+
+// index returns what of an item gets a vector; nil = nothing does.
+func (c appConfig) index() *agent.Index {
+	if c.Store.Index == nil || c.Store.Index.Embed == "" {
+		return nil
+	}
+	return c.Store.Index
 }
 
 func (c appConfig) items() agent.ItemRules {

@@ -7,7 +7,9 @@ import (
 )
 
 // dialect is Postgres's way of saying what databases say differently.
-type dialect struct{}
+type dialect struct {
+	vectors, operators string // pgvector's type and the schema of its operators; "" = there is none
+}
 
 func (dialect) Contains(column string) string {
 	return "slipway_json(" + column + ") @> slipway_json(?)"

@@ -57,8 +57,12 @@ func OpenAgent(ctx context.Context, url, schema string) (*AgentStore, error) {
 	if err != nil {
 		return nil, err
 	}
+	var d dialect
+	if d.vectors, d.operators, err = pgvector(ctx, sv); err != nil {
+		return nil, fmt.Errorf("look for pgvector: %w", sv.explain(err))
+	}
 	e := &engine{writer: newWriter(sv, "records", ""), readers: newReaders(sv, agentReaders)}
-	return &AgentStore{Agent: query.NewAgent(e, dialect{}, instances{server: sv}), engine: e}, nil
+	return &AgentStore{Agent: query.NewAgent(e, d, instances{server: sv}), engine: e}, nil
 }
 
 // Close applies what is queued and closes all connections. It is idempotent.

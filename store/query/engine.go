@@ -61,6 +61,17 @@ type Dialect interface {
 	AllowsItem() string
 	// Folded is a condition: column contains the next placeholder's text, whatever the case, taken literally.
 	Folded(column string) string
+	// Vector is how a vector is handed to a statement.
+	Vector(v []float32) any
+	// StoredVector is the value that a statement stores of the next placeholder.
+	StoredVector() string
+	// Likeness is an expression: the product of the vector in a column and that of the next placeholder, NULL without one;
+	// "" = the database cannot multiply vectors.
+	Likeness(column string) string
+	// VectorBytes is an expression for a vector in a column, as bytes that Multiply understands.
+	VectorBytes(column string) string
+	// Multiply returns the product of a vector read as VectorBytes with another; 0 if their lengths differ.
+	Multiply(stored []byte, v []float32) float64
 	// Unique says whether err is a violated uniqueness rule.
 	Unique(err error) bool
 }

@@ -90,7 +90,7 @@ func (a *Agent) storeOp(c Conn, op agent.StoreOp, now time.Time, met *[]itemKey)
 	case op.Get != nil:
 		r.Item, err = getItem(c, *op.Get, now, met)
 	case op.Put != nil:
-		err = putItem(c, *op.Put, now)
+		err = a.putItem(c, *op.Put, now)
 	case op.Search != nil:
 		r.Items, err = a.searchItems(c, *op.Search, now, met)
 	case op.Namespaces != nil:
@@ -137,11 +137,12 @@ func getItem(c Conn, op agent.GetOp, now time.Time, met *[]itemKey) (*agent.Item
 }
 
 const upsertItem = `
-INSERT INTO items (path, key, namespace, value, created_at, updated_at, ttl, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (path, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, ttl = excluded.ttl, expires_at = excluded.expires_at`
+INSERT INTO items (path, key, namespace, value, created_at, updated_at, ttl, expires_at, fields, indexed) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (path, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at, ttl = excluded.ttl, expires_at = excluded.expires_at,
+  fields = excluded.fields, indexed = excluded.indexed`
 
 // putItem writes or deletes an item; expired ones go with any write.
-func putItem(c Conn, op agent.PutOp, now time.Time) error {
+func (a *Agent) putItem(c Conn, op agent.PutOp, now time.Time) error {
 	if err := dropItems(c, now); err != nil {
 		return err
 	}
@@ -162,8 +163,10 @@ func putItem(c Conn, op agent.PutOp, now time.Time) error {
 	if namespace == nil {
 		namespace = []string{}
 	}
-	_, err := c.Exec(upsertItem, path, op.Key, encode(namespace), string(op.Value), micros(now), micros(now), ttl, expires)
-	return err
+	if _, err := c.Exec(upsertItem, path, op.Key, encode(namespace), string(op.Value), micros(now), micros(now), ttl, expires, fieldsOf(op.Index), op.Indexed); err != nil {
+		return err
+	}
+	return a.putVectors(c, itemKey{path, op.Key}, op.Vectors)
 }
 
 // mayPut refuses to change an item that the filter does not allow, or into one that it does not.
@@ -198,8 +201,7 @@ func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time, met *[]ite
 		w.and(a.dialect.Matches("value"), f)
 	}
 	w.allow(a.dialect.AllowsItem(), op.Access)
-	tail, args := w.page(" ORDER BY updated_at DESC, path, key", op.Limit, op.Offset)
-	found, err := all(c, scanItem, `SELECT `+itemColumns+` FROM items`+tail, args...)
+	found, err := a.findItems(c, op, w)
 	items := make([]agent.Item, 0, len(found))
 	for _, i := range found {
 		items = append(items, i.Item)
@@ -208,6 +210,14 @@ func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time, met *[]ite
 		}
 	}
 	return items, err
+}
+
+func (a *Agent) findItems(c Conn, op agent.SearchOp, w *where) ([]item, error) {
+	if op.Vector != nil {
+		return a.nearest(c, op, w)
+	}
+	tail, args := w.page(" ORDER BY updated_at DESC, path, key", op.Limit, op.Offset)
+	return all(c, scanItem, `SELECT `+itemColumns+` FROM items`+tail, args...)
 }
 
 // listNamespaces lists the distinct namespaces that match, cut to the depth asked for, in order.

@@ -37,6 +37,9 @@ func registerFunctions(d *driver.Driver) error {
 			return err
 		}
 	}
+	if err := registerProduct(d); err != nil {
+		return err
+	}
 	return register(d, "slipway_allows_item", 4, func(args []string) bool {
 		f, ok := access.parse(args[3])
 		return ok && query.AllowsItem(args[0], args[1], args[2], f)

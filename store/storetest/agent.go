@@ -25,7 +25,7 @@ func RunAgent(t *testing.T, open func(t *testing.T) agent.Store) {
 		"temporary": temporary, "trace counts": traceCounts, "kept values": keptValues, "group isolation": isolation, "instances": instances,
 		"order of writes": orderOfWrites, "admit all": admitAll, "patch state": patchState, "temporary frames": temporaryFrames, "graph of state": graphOfState, "queue": queue,
 		"access filters": accessFilters, "access lists": accessLists, "access runs": accessRuns, "access items": accessItems, "gone threads": goneThreads,
-		"thread frames": threadFrames, "followed": followed, "tails": tails,
+		"thread frames": threadFrames, "followed": followed, "tails": tails, "vectors": vectors, "reindexing": reindexing,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -19,8 +19,6 @@ type Config struct {
 	Programs []Program
 	// DeltaMaxSupersteps is passed to the workers (LANGGRAPH_DELTA_MAX_SUPERSTEPS_SINCE_SNAPSHOT); 0 = 5000.
 	DeltaMaxSupersteps int
-	// Items are the rules for the items that graphs store.
-	Items agent.ItemRules
 	// LoadTimeout is how long a worker may take to load its graphs; 0 = 5 minutes.
 	LoadTimeout time.Duration
 	// MinPause and MaxPause bound the pause before a crashed worker is replaced; 0 = 100 ms and 10 s.

@@ -191,8 +191,11 @@ func newHandler() *handler {
 
 func (h *handler) WorkerUp(w agent.Worker)              { h.up <- w }
 func (h *handler) WorkerDown(_ agent.Worker, err error) { h.down <- err }
-func (h *handler) WorkerFailed(_ string, err error)     { h.failed <- err }
-func (h *handler) line(l supervise.Line)                { h.lines <- l }
+func (h *handler) StoreBatch(context.Context, []agent.StoreOp) ([]agent.StoreResult, error) {
+	return nil, nil
+}
+func (h *handler) WorkerFailed(_ string, err error) { h.failed <- err }
+func (h *handler) line(l supervise.Line)            { h.lines <- l }
 
 // sink records what becomes of a run.
 type sink struct {

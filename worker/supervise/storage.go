@@ -250,7 +250,7 @@ func (l *link) delta(ctx context.Context, op wire.Op) (map[string]any, []byte, e
 }
 
 func (l *link) batch(ctx context.Context, op wire.Op) (map[string]any, []byte, error) {
-	found, err := l.pool.store.StoreBatch(ctx, l.pool.cfg.Items.Apply(op.Ops), l.pool.clock())
+	found, err := l.pool.handler.StoreBatch(ctx, op.Ops)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -121,6 +121,11 @@ func (e *ear) WorkerUp(w agent.Worker) { e.up <- w }
 // WorkerDown notes why the worker went.
 func (e *ear) WorkerDown(_ agent.Worker, err error) { e.down <- err }
 
+// StoreBatch is not asked for: the graphs store nothing.
+func (e *ear) StoreBatch(context.Context, []agent.StoreOp) ([]agent.StoreResult, error) {
+	return nil, nil
+}
+
 // WorkerFailed is seen by the worker that never comes up.
 func (e *ear) WorkerFailed(string, error) {}
 
