@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -189,69 +190,62 @@ func (p *platform) peak() (float64, error) {
 // timed deploys and returns how long it took until the revision was built, and until it served.
 func (p *platform) timed(dir, name string) (built, deployed time.Duration, err error) {
 	began := time.Now()
-	if err := p.begin(dir, name); err != nil {
+	revision, err := p.begin(dir, name)
+	if err != nil {
 		return 0, 0, err
 	}
-	if err := p.await(name, "AWAITING_DEPLOY", "DEPLOYING", "DEPLOYED"); err != nil {
+	if err := p.await(revision, "AWAITING_DEPLOY", "DEPLOYING", "DEPLOYED"); err != nil {
 		return 0, 0, err
 	}
 	built = time.Since(began)
-	err = p.await(name, "DEPLOYED")
+	err = p.await(revision, "DEPLOYED")
 	return built, time.Since(began), err
 }
 
 // toBuilt deploys and returns when the revision is built.
 func (p *platform) toBuilt(dir, name string) error {
-	if err := p.begin(dir, name); err != nil {
+	revision, err := p.begin(dir, name)
+	if err != nil {
 		return err
 	}
-	return p.await(name, "AWAITING_DEPLOY", "DEPLOYING", "DEPLOYED")
+	return p.await(revision, "AWAITING_DEPLOY", "DEPLOYING", "DEPLOYED")
 }
 
-func (p *platform) begin(dir, name string) error {
-	_, err := output("", p.binary, "deploy", dir, "--name", name, "--no-wait", "--json", "--data-dir", p.data)
-	return err
+// begin deploys and returns the path of the new revision.
+func (p *platform) begin(dir, name string) (string, error) {
+	out, err := output("", p.binary, "deploy", dir, "--name", name, "--no-wait", "--json", "--data-dir", p.data)
+	if err != nil {
+		return "", err
+	}
+	var made struct {
+		ID       string `json:"deployment_id"`
+		Revision string `json:"revision_id"`
+	}
+	lines := strings.Split(out, "\n")
+	if err := json.Unmarshal([]byte(lines[len(lines)-1]), &made); err != nil || made.Revision == "" {
+		return "", fmt.Errorf("deploy answers %q, which names no revision", out)
+	}
+	return "/v2/deployments/" + made.ID + "/revisions/" + made.Revision, nil
 }
 
-// await looks at the newest revision until it has one of the statuses.
-func (p *platform) await(name string, statuses ...string) error {
+// await looks at a revision until it has one of the statuses.
+func (p *platform) await(revision string, statuses ...string) error {
 	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
-		status, reason, err := p.latest(name)
-		if err != nil {
+		var r struct {
+			Status string `json:"status"`
+			Reason string `json:"status_reason"`
+		}
+		if err := p.control(revision, &r); err != nil {
 			return err
 		}
-		for _, want := range statuses {
-			if status == want {
-				return nil
-			}
+		if slices.Contains(statuses, r.Status) {
+			return nil
 		}
-		if strings.HasSuffix(status, "_FAILED") || status == "SKIPPED" || status == "INTERRUPTED" {
-			return fmt.Errorf("%s is %s: %s", name, status, reason)
+		if strings.HasSuffix(r.Status, "_FAILED") || r.Status == "SKIPPED" || r.Status == "INTERRUPTED" {
+			return fmt.Errorf("revision %s is %s: %s", revision, r.Status, r.Reason)
 		}
 	}
-	return fmt.Errorf("%s never became one of %v", name, statuses)
-}
-
-// latest returns status and reason of the newest revision.
-func (p *platform) latest(name string) (status, reason string, err error) {
-	var found struct {
-		Resources []struct {
-			ID string `json:"id"`
-		} `json:"resources"`
-	}
-	if err := p.control("/v2/deployments?limit=1&name="+name, &found); err != nil || len(found.Resources) == 0 {
-		return "", "", errors.Join(err, fmt.Errorf("there is no deployment %s", name))
-	}
-	var revisions struct {
-		Resources []struct {
-			Status string `json:"status"`
-			Reason string `json:"status_message"`
-		} `json:"resources"`
-	}
-	if err := p.control("/v2/deployments/"+found.Resources[0].ID+"/revisions?limit=1", &revisions); err != nil || len(revisions.Resources) == 0 {
-		return "", "", errors.Join(err, fmt.Errorf("%s has no revision", name))
-	}
-	return revisions.Resources[0].Status, revisions.Resources[0].Reason, nil
+	return fmt.Errorf("revision %s never became one of %v", revision, statuses)
 }
 
 // control reads from the control API as the installation's administrator.
