@@ -14,7 +14,7 @@ import (
 func RunControl(t *testing.T, open func(t *testing.T) slipway.Store) {
 	RunAccess(t, open)
 	for name, test := range map[string]func(t *testing.T, s slipway.Store){
-		"deployments": deployments, "builds": builds, "build turns": buildTurns, "artifacts": artifacts, "logs": logs, "transactions": transactions, "access": access,
+		"deployments": deployments, "builds": builds, "build turns": buildTurns, "expired leases": expiredLeases, "artifacts": artifacts, "logs": logs, "transactions": transactions, "access": access,
 		"tracing projects": tracingProjects, "integrations": integrations, "deliveries": deliveries, "status notes": statusNotes,
 		"listeners": listeners, "webhooks": webhooks,
 		"due deployments": dueDeployments, "idempotency": idempotency, "bounded logs": boundedLogs, "counted deployments": countedDeployments,

@@ -90,3 +90,43 @@ func artifacts(t *testing.T, s slipway.Store) {
 		return nil
 	})
 }
+
+// An expired lease is claimed before what waits since, a held one not at all, and neither by another tenant's builder.
+func expiredLeases(t *testing.T, s slipway.Store) {
+	now := startTime()
+	lease := map[string]time.Time{"r0": now.Add(-time.Second), "r2": now.Add(time.Minute)}
+	update(t, s, func(tx slipway.Tx) error {
+		for i, tenant := range []string{"a", "a", "b", "b"} {
+			d, id := deployment(fmt.Sprint("d", i), fmt.Sprint("n", i), i), fmt.Sprint("r", i)
+			d.TenantID = tenant
+			must(t, tx.PutDeployment(d))
+			r := slipway.Revision{
+				ID: id, DeploymentID: d.ID, TenantID: tenant, Number: 1, Status: slipway.AwaitingBuild, CreatedAt: now.Add(time.Duration(i) * time.Second),
+			}
+			if !lease[id].IsZero() {
+				r.Status, r.LeaseExpires = slipway.Building, lease[id]
+			}
+			must(t, tx.PutRevision(r))
+		}
+		return nil
+	})
+	next := func(tenant, want string) {
+		t.Helper()
+		must(t, s.View(t.Context(), func(tx slipway.Tx) error {
+			if r, err := tx.ClaimBuild(tenant, now); err != nil || r.ID != want {
+				t.Errorf("claim of %q is %q, %v; want %s", tenant, r.ID, err, want)
+			}
+			return nil
+		}))
+	}
+	next("", "r0")
+	next("a", "r0")
+	next("b", "r3")
+	update(t, s, func(tx slipway.Tx) error {
+		r, err := tx.Revision("", "d0", "r0")
+		must(t, err)
+		r.LeaseExpires = now.Add(time.Minute)
+		return tx.PutRevision(r)
+	})
+	next("", "r1") // each tenant has one under way: the oldest
+}
