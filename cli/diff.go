@@ -47,8 +47,9 @@ func (a *app) gcCommand() *cobra.Command {
 	var in client.CollectionRequest
 	cmd := &cobra.Command{
 		Use: "gc", Short: "Remove what builds left and nobody needs from the installation's disk", Args: cobra.NoArgs,
-		Long: "Remove what nobody refers to any more and, while the limit of disk is exceeded, what no running or redeployable revision\n" +
-			"needs, the longest unused first. With --all everything that is not needed goes, also while there is room.\n" +
+		Long: "Remove what nobody refers to any more, uploaded archives that nobody used for long and, while the limit of disk is\n" +
+			"exceeded, what no running or redeployable revision needs, the longest unused first. With --all everything that is\n" +
+			"not needed goes, also while there is room.\n" +
 			"The platform does the same by itself after builds and deletions.",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.connect()
@@ -71,6 +72,9 @@ func (a *app) gcCommand() *cobra.Command {
 					return err
 				}
 			}
+			if err := a.reasons(done.Removals); err != nil {
+				return err
+			}
 			verb := "freed"
 			if in.DryRun {
 				verb = "would free"
@@ -82,6 +86,24 @@ func (a *app) gcCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&in.DryRun, "dry-run", false, "only say what would go, and why")
 	cmd.Flags().BoolVar(&in.All, "all", false, "everything that no running or redeployable revision needs, also while there is room")
 	return cmd
+}
+
+// reasons counts removals by why they are made.
+func (a *app) reasons(removals []client.Removal) error {
+	count, size, order := map[string]int{}, map[string]int64{}, []string{}
+	for _, r := range removals {
+		if count[r.Reason] == 0 {
+			order = append(order, r.Reason)
+		}
+		count[r.Reason]++
+		size[r.Reason] += r.SizeBytes
+	}
+	for _, why := range order {
+		if _, err := fmt.Fprintf(a.out, "%d of %s: %s\n", count[why], megabytes(size[why]), why); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func megabytes(bytes int64) string { return fmt.Sprintf("%.1f MiB", float64(bytes)/(1<<20)) }

@@ -126,7 +126,7 @@ func (a *app) keysCreateCommand() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&in.Role, "role", "", "admin, editor or viewer (a deploy key: editor)")
+	flags.StringVar(&in.Role, "role", "", "admin, editor, viewer or builder (a deploy key: editor)")
 	flags.StringVar(&in.Name, "name", "", "name for people")
 	flags.StringVar(&expires, "expires", "", "when it ends: a time from now such as 90d or 12h, or a date such as 2031-05-01")
 	flags.StringVar(&deployment, "deployment", "", "make a deploy key, which reads and updates this deployment only")

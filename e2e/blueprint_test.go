@@ -45,10 +45,17 @@ func TestBlueprintsByteForByte(t *testing.T) {
 			t.Errorf("%s: two revisions have one blueprint", language)
 		}
 		changes := m.diff(language, first.revision, second.revision)
-		for field, want := range map[string]string{"secrets.TOKEN": "set changed", "secrets.ONLY_one": "set -", "secrets.ONLY_two": "- set"} {
+		for field, want := range map[string]string{"secrets.TOKEN": "set changed", "secrets.ONLY_one": "", "secrets.ONLY_two": "- set"} {
 			if changes[field] != want {
 				t.Errorf("%s: the difference of %s is %q, want %q: %v", language, field, changes[field], want, changes)
 			}
+		}
+		code := "source_tarball_digest"
+		if language == "js" {
+			code = "source_revision_config.repo_commit_sha"
+		}
+		if changes[code] == "" || changes["artifact_digest"] == "" {
+			t.Errorf("%s: the difference lacks %s or the artifact: %v", language, code, changes)
 		}
 		check(t, os.RemoveAll(repo))
 		check(t, os.RemoveAll(filepath.Join(m.work, "source")))
@@ -106,27 +113,24 @@ func (m *machine) latest(name string) string {
 func (m *machine) blueprint(name string) blueprint {
 	m.t.Helper()
 	b := blueprint{revision: m.latest(name), files: map[string]string{}, env: map[string]string{}, packages: map[string]string{}}
-	all := processes()
-	for _, p := range all {
-		for _, server := range all {
-			if !slices.Contains(m.servers(), server.pid) || !below(p, []int{server.pid}) {
-				continue
-			}
-			raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
-			env := map[string]string{}
-			for _, kv := range strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00") {
-				key, value, _ := strings.Cut(kv, "=")
-				env[key] = strings.ReplaceAll(value, b.revision, "REVISION")
-			}
-			if env["LANGSMITH_HOST_REVISION_ID"] != "REVISION" {
-				continue
-			}
-			b.env = env
-			_, after, _ := strings.Cut(server.cmdline, "\x00--bundle\x00")
+	for _, p := range processes() {
+		raw, _ := os.ReadFile(fmt.Sprintf("/proc/%d/environ", p.pid))
+		env := map[string]string{}
+		for _, kv := range strings.Split(strings.TrimSuffix(string(raw), "\x00"), "\x00") {
+			key, value, _ := strings.Cut(kv, "=")
+			env[key] = strings.ReplaceAll(value, b.revision, "REVISION")
+		}
+		if env["LANGSMITH_HOST_REVISION_ID"] != "REVISION" {
+			continue
+		}
+		if strings.Contains(p.cmdline, "\x00serve\x00") {
+			_, after, _ := strings.Cut(p.cmdline, "\x00--bundle\x00")
 			b.bundle, _, _ = strings.Cut(strings.TrimPrefix(after, m.data+"/"), "\x00")
+		} else if below(p, m.servers()) {
+			b.env = env
 		}
 	}
-	if b.bundle == "" {
+	if b.bundle == "" || len(b.env) == 0 {
 		m.t.Fatalf("no worker of revision %s runs", b.revision)
 	}
 	var bundle struct{ Shared []string }
