@@ -111,7 +111,7 @@ func add(archive *tar.Writer, root, name string, e fs.DirEntry) error {
 }
 
 // Unpack makes what lies at a path of the shelf from its archive, which must have the digest, unless it is there. It is
-// durable and whole once it has its name.
+// durable and whole once it has its name. CodeInvalid: it is not that archive, or unpacks to more than it may.
 func (s *Shelf) Unpack(ctx context.Context, at, digest string, r io.Reader) error {
 	if !slipway.ValidPart(at) {
 		return slipway.Errorf(slipway.CodeInvalid, "%q is no place on the shelf", at)
@@ -125,7 +125,7 @@ func (s *Shelf) Unpack(ctx context.Context, at, digest string, r io.Reader) erro
 		return fmt.Errorf("unpack %s: %w", at, err)
 	}
 	defer os.RemoveAll(dir)
-	if err := errors.Join(os.Chmod(dir, 0o755), extract(ctx, dir, digest, r)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), s.extract(ctx, dir, digest, r)); err != nil {
 		return fmt.Errorf("unpack %s: %w", at, err)
 	}
 	if path.Dir(at) == "bundles" {
@@ -142,7 +142,7 @@ func (s *Shelf) Unpack(ctx context.Context, at, digest string, r io.Reader) erro
 }
 
 // extract unpacks into dir and nowhere else, whatever the archive says.
-func extract(ctx context.Context, dir, digest string, r io.Reader) error {
+func (s *Shelf) extract(ctx context.Context, dir, digest string, r io.Reader) error {
 	sum := sha256.New()
 	source := io.TeeReader(r, sum)
 	compressed, err := gzip.NewReader(source)
@@ -155,12 +155,15 @@ func extract(ctx context.Context, dir, digest string, r io.Reader) error {
 	}
 	defer root.Close()
 	archive := tar.NewReader(compressed)
-	for {
+	for entries, bytes := int64(1), int64(0); ; entries++ {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			break
 		}
 		if err == nil {
+			if bytes += header.Size; bytes > s.MaxBytes || entries > s.MaxEntries {
+				return slipway.Errorf(slipway.CodeInvalid, "the archive unpacks to more than %d bytes or %d entries, which is the limit", s.MaxBytes, s.MaxEntries)
+			}
 			err = errors.Join(ctx.Err(), place(root, header, archive))
 		}
 		if err != nil {

@@ -46,6 +46,8 @@ func rooms() []slipway.ShelfKind {
 type Shelf struct {
 	// Step, if set before the first use, is called at each step of a removal. Tests of recovery end the process there.
 	Step func(step string)
+	// MaxBytes and MaxEntries bound what one archive may unpack to.
+	MaxBytes, MaxEntries int64
 
 	root string
 
@@ -63,7 +65,7 @@ func Open(root string) (*Shelf, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open shelf: %w", err)
 	}
-	s := &Shelf{root: root, sizes: map[string]int64{}, packs: map[string]pack{}}
+	s := &Shelf{MaxBytes: 64 << 30, MaxEntries: 4 << 20, root: root, sizes: map[string]int64{}, packs: map[string]pack{}}
 	for _, room := range rooms() {
 		recoverRoom(filepath.Join(root, string(room)))
 	}
