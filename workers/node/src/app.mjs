@@ -1,8 +1,9 @@
 import { failureOf, traceOf } from './failure.mjs';
 import { Gone } from './exchange.mjs';
-import { LoadError, article, named } from './loader.mjs';
+import { LoadError, article, beside, named } from './loader.mjs';
 import { answered, requestOf } from './loopback.mjs';
 import { routesOf } from './routes.mjs';
+import { Sockets } from './sockets.mjs';
 import { headerList, isWebMethod, webRequest } from './web.mjs';
 
 /**
@@ -24,6 +25,7 @@ const SERVING = Symbol('slipway.serving');
 export class App {
   #fetch;
   #exchanges;
+  #sockets;
   #log;
   /** @type {{routes: any[] | null, middleware: boolean}} */
   #described;
@@ -32,11 +34,13 @@ export class App {
    * @param {any} app what was exported
    * @param {Exchanges} exchanges
    * @param {Log} log
+   * @param {Sockets} [sockets] what takes its WebSockets
    */
-  constructor(app, exchanges, log) {
+  constructor(app, exchanges, log, sockets) {
     this.#exchanges = exchanges;
     this.#log = log;
-    this.#described = isHono(app) ? routesOf(app.routes) : { routes: null, middleware: false };
+    this.#sockets = sockets;
+    this.#described = isHono(app) ? routesOf(app.routes, sockets !== undefined) : { routes: null, middleware: false };
     const served = isHono(app) ? this.#around(app) : app;
     this.#fetch = typeof served === 'function' ? served : served.fetch.bind(served);
   }
@@ -47,7 +51,8 @@ export class App {
     if (typeof found !== 'function' && typeof found?.fetch !== 'function') {
       throw new LoadError(`${spec} is ${article(found)}; a Hono app, or an object or function that answers fetch(request), is needed`);
     }
-    return new App(found, exchanges, log);
+    const inject = await beside(spec, root, 'injectWebSocket');
+    return new App(found, exchanges, log, typeof inject === 'function' ? new Sockets(inject) : undefined);
   }
 
   /** What LOADED says about the part. */
@@ -71,6 +76,7 @@ export class App {
 
   /** @param {Exchange} exchange @param {AbortSignal} signal */
   async #serve(exchange, signal) {
+    if (exchange.websocket && await this.#sockets?.take(exchange)) return;
     /** @type {Serving} */
     const serving = { exchange, passed: false };
     const response = await this.#fetch(incoming(exchange, signal), { [SERVING]: serving }, CONTEXT);

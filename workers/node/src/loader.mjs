@@ -54,6 +54,11 @@ export async function named(spec, root) {
   return exported(await importFile(file, root), file, name);
 }
 
+/** Another export of the file that a spec names, undefined if there is none. @param {string} spec @param {string} root @param {string} name @returns {Promise<any>} */
+export async function beside(spec, root, name) {
+  return pick(await importFile(parseSpec(spec).file, root), name);
+}
+
 /** @param {string} file @param {string} root @returns {Promise<any>} */
 async function importFile(file, root) {
   const full = path.resolve(root, file);

@@ -1,7 +1,7 @@
 /**
  * The routes of a Hono app as LOADED tells them (protocol, "Starting").
  *
- * @typedef {{path: string, methods: string[] | null, kind: 'http'}} Route
+ * @typedef {{path: string, methods: string[] | null, kind: 'http' | 'websocket'}} Route
  * @typedef {{path: string, method: string, handler: Function}} HonoRoute
  */
 
@@ -10,12 +10,18 @@ const COMPOSED = '__COMPOSED_HANDLER';
 
 /**
  * @param {HonoRoute[]} entries in the app's order
+ * @param {boolean} sockets whether what answers a GET may also take a WebSocket
  * @returns {{routes: Route[] | null, middleware: boolean}} no routes when a path cannot be told
  */
-export function routesOf(entries) {
+export function routesOf(entries, sockets = false) {
   const middleware = entries.some((entry) => isMiddleware(entry) && entry.path.endsWith('*'));
-  const paths = entries.filter((entry) => !isMiddleware(entry)).map(routesAt);
-  return { routes: paths.includes(null) ? null : /** @type {Route[]} */ (paths.flat()), middleware };
+  const paths = entries.filter((entry) => !isMiddleware(entry)).map((entry) => routesAt(entry, sockets));
+  return { routes: paths.includes(null) ? null : distinct(/** @type {Route[]} */ (paths.flat())), middleware };
+}
+
+/** A route of several handlers is one. @param {Route[]} routes */
+function distinct(routes) {
+  return [...new Map(routes.map((route) => [JSON.stringify(route), route])).values()];
 }
 
 /** Middleware takes `next`; Hono keeps no other sign of it. @param {HonoRoute} entry */
@@ -24,11 +30,12 @@ function isMiddleware({ method, handler }) {
   return method === 'ALL' && own.length > 1;
 }
 
-/** @param {HonoRoute} entry @returns {Route[] | null} */
-function routesAt({ path, method }) {
+/** @param {HonoRoute} entry @param {boolean} sockets @returns {Route[] | null} */
+function routesAt({ path, method }, sockets) {
   const methods = method === 'ALL' ? null : method === 'GET' ? ['GET', 'HEAD'] : [method];
+  const kinds = /** @type {('http' | 'websocket')[]} */ (sockets && (methods ?? ['GET']).includes('GET') ? ['http', 'websocket'] : ['http']);
   const plain = pathsOf(path);
-  return plain && plain.map((at) => ({ path: at, methods, kind: 'http' }));
+  return plain && plain.flatMap((at) => kinds.map((kind) => ({ path: at, methods: kind === 'http' ? methods : null, kind })));
 }
 
 /** Hono's `/a/:name{regex}/:last?` and `/b/*` as paths with `{name}` and `{name:path}`. @param {string} path @returns {string[] | null} */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 
 import { nearest, parseSpec } from '../src/loader.mjs';
-import { startWorker } from './support/fakeserver.mjs';
+import { APP, startWorker } from './support/fakeserver.mjs';
 
 test('specs name a file and an export', () => {
   assert.deepEqual(parseSpec('./a/b.ts:graph'), { file: './a/b.ts', name: 'graph' });
@@ -54,6 +54,21 @@ test('TypeScript is loaded through the loader of the process', async (t) => {
   assert.deepEqual(graphs.typed, { ok: true });
   const { snapshot } = await w.server.finish({ graph_id: 'typed', input: { x: 1 } });
   assert.deepEqual(snapshot.values, { x: 2 });
+});
+
+test('there is one copy of the library, whoever brings another', async (t) => {
+  const cwd = await realpath(await mkdtemp(path.join(tmpdir(), 'slipway-')));
+  t.after(() => rm(cwd, { recursive: true }));
+  await symlink(path.join(APP, '..', '..', 'node_modules'), path.join(cwd, 'node_modules'));
+  const other = path.join(cwd, 'lib', 'node_modules', '@langchain', 'langgraph');
+  await mkdir(other, { recursive: true });
+  await writeFile(path.join(other, 'package.json'), '{"name":"@langchain/langgraph","version":"0.0.1","type":"module","exports":"./index.js"}');
+  await writeFile(path.join(other, 'index.js'), 'throw new Error("the other copy")');
+  await writeFile(path.join(cwd, 'package.json'), '{"type":"module"}');
+  await writeFile(path.join(cwd, 'lib', 'graph.mjs'), "import { Annotation, StateGraph } from '@langchain/langgraph';\nexport const graph = new StateGraph(Annotation.Root({ x: Annotation() })).addNode('a', () => ({})).addEdge('__start__', 'a').compile();\n");
+  const w = await startWorker({ cwd });
+  assert.deepEqual((await w.server.load({ a: './lib/graph.mjs:graph' })).graphs, { a: { ok: true } });
+  await w.stop();
 });
 
 test('an application without the library says so', async (t) => {

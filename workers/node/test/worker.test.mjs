@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { Kind } from '../src/frames.mjs';
 import { startWorker } from './support/fakeserver.mjs';
 
-const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'jumps', 'crashing', 'leaves', 'rushes', 'talks', 'fetches', 'waits'];
+const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'jumps', 'crashing', 'leaves', 'rushes', 'talks', 'fetches', 'waits', 'whose'];
 
 /** @type {Awaited<ReturnType<typeof startWorker>>} */
 let w;
@@ -160,6 +160,14 @@ test('several interrupts are answered by id, one after another', async () => {
   assert.deepEqual(half.snapshot.interrupts.map((/** @type {any} */ i) => i.value), ['first?']);
   const whole = await finish({ graph_id: 'asksTwice', thread_id, command: { resume: { [id('first?')]: 'A' } } });
   assert.deepEqual(whole.snapshot.values.log.sort(), ['one:A', 'two:B']);
+});
+
+test('factories and nodes see the user, checkpoints do not', async () => {
+  const thread_id = randomUUID();
+  const { snapshot } = await finish({ graph_id: 'whose', thread_id, input: {}, config: { configurable: { langgraph_auth_user: { identity: 'ann', key: 's3cret' }, langgraph_auth_user_id: 'ann' } } });
+  assert.equal(snapshot.values.note, 'ann,ann');
+  const stored = w.server.operations.filter((op) => op.thread_id === thread_id && op.op.startsWith('checkpoint.put'));
+  assert.ok(stored.length > 0 && !/s3cret|langgraph_auth/.test(JSON.stringify([stored, snapshot])));
 });
 
 test('strict_resume refuses an interrupt that is not waiting', async () => {

@@ -202,3 +202,8 @@ export const hangs = new StateGraph(State)
     }
   })
   .addEdge('__start__', 'ask').compile();
+
+/** A factory that asks who is there, and a node that asks again. */
+export const whose = (config) => new StateGraph(State)
+  .addNode('a', (_, inner) => ({ note: [config, inner].map(({ configurable }) => configurable.langgraph_auth_user?.identity).join() }))
+  .addEdge('__start__', 'a');
