@@ -43,7 +43,7 @@ var house = []group{
 		name: "adapters",
 		rooms: []string{
 			"store", "bus", "blob", "source", "image", "toolchain", "runtime", "worker", "githost", "seal", "telemetry", "gateway", "webhook", "schedule",
-			"oidc", "shelf", "workers", "templates",
+			"oidc", "feedback", "shelf", "workers", "templates",
 		},
 		imports: []string{"ground", "grammar", "keeper"},
 		drivers: map[string][]string{

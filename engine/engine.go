@@ -28,6 +28,7 @@ type Config struct {
 	Items       agent.ItemRules
 	Index       *agent.Index // store.index; nil = items have no vectors
 	NextDate    NextDate     // evaluates cron schedules
+	Feedback    Feedback     // makes feedback addresses; nil = there is no feedback service
 	// Webhooks calls the addresses that runs name; nil = no run may name one.
 	Webhooks      slipway.WebhookSender
 	WebhookPolicy WebhookPolicy

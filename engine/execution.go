@@ -25,6 +25,9 @@ type execution struct {
 	timedOut bool
 	over     bool // Done, Lost or handed back: nothing the worker says counts any more
 
+	feedback <-chan map[string]string // the run's feedback addresses, soon after its start; nil = it asks for none
+	urls     map[string]string        // that were told to its readers
+
 	told chan struct{} // closed when the end of this attempt has been told, or another attempt is to follow
 }
 
@@ -33,6 +36,7 @@ func (e *Engine) launch(r agent.Run, s *seat, fresh bool) {
 	t := e.hold(r.ID, r.ThreadID)
 	x := &execution{e: e, run: r, t: t, seat: s, told: make(chan struct{}), began: e.clock()}
 	e.meter.launched(r, x.began)
+	x.askFeedback()
 	t.prepare(r)
 	e.mu.Lock()
 	t.exec = x
@@ -244,6 +248,9 @@ func (x *execution) conclude(d agent.Done) {
 func (x *execution) store(d agent.Done) {
 	f := agent.Finish{Fence: fenceOf(x.run), Snapshot: d.Snapshot}
 	f.Status, f.Failure = x.verdict(d)
+	if f.Status == agent.RunSuccess {
+		x.urls = x.tellFeedback()
+	}
 	f.Tail = x.t.reserveTail()
 	finished, err := retry(x, func() (agent.Finished, error) {
 		f.Now = x.e.clock()
@@ -305,7 +312,7 @@ func (x *execution) settle(f agent.Finished, err error, s *agent.Snapshot) {
 		return
 	}
 	x.e.meter.concluded(f, x.run.Attempt)
-	res := Result{Run: f.Run, Outcome: f.Outcome, Body: body(f, s)}
+	res := Result{Run: f.Run, Outcome: f.Outcome, Body: withFeedback(body(f, s), f.Outcome, x.urls)}
 	if res.Run.ID == "" {
 		res.Run = x.run
 	}

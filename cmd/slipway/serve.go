@@ -166,6 +166,7 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 	return engine.Config{
 		ThreadTTL: s.config.threadTTL(), SweepEvery: sweepEvery, SweepLimit: sweepLimit,
 		Webhooks: s.config.webhookSender(), WebhookPolicy: s.config.webhookPolicy(), ShowRun: agentapi.ShowRun, SelfURL: s.self,
+		Feedback: feedbackOf(getenv),
 		NextDate: schedule.Next, Items: s.config.items(), Index: s.config.index(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
 		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs, Parts: parts,

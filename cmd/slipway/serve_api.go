@@ -1,9 +1,12 @@
 package main
 
 import (
+	"net/http"
 	"strings"
 
 	"github.com/slipway-dev/slipway/api/agentapi"
+	"github.com/slipway-dev/slipway/engine"
+	"github.com/slipway-dev/slipway/feedback"
 	"github.com/slipway-dev/slipway/store/postgres"
 )
 
@@ -32,6 +35,20 @@ func tracing(getenv func(string) string) bool {
 	key := firstOf(getenv("LANGSMITH_API_KEY"), getenv("LANGCHAIN_API_KEY"))
 	on := firstOf(getenv("LANGSMITH_TRACING"), getenv("LANGSMITH_TRACING_V2"), getenv("LANGCHAIN_TRACING_V2"))
 	return key != "" && !strings.EqualFold(on, "false")
+}
+
+// langSmith is where LangSmith answers if LANGSMITH_ENDPOINT says nothing else.
+const langSmith = "https://api.smith.langchain.com"
+
+// feedbackOf is the feedback service of the runs that are traced; nil where none is.
+func feedbackOf(getenv func(string) string) engine.Feedback {
+	if !tracing(getenv) {
+		return nil
+	}
+	endpoint := firstOf(getenv("LANGSMITH_ENDPOINT"), getenv("LANGCHAIN_ENDPOINT"), langSmith)
+	key := firstOf(getenv("LANGSMITH_API_KEY"), getenv("LANGCHAIN_API_KEY"))
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }} // the key goes nowhere else
+	return feedback.New(endpoint, key, client).URLs
 }
 
 // poolOf tells the connections of a store in PostgreSQL; nil for one in a file.
