@@ -24,6 +24,8 @@ func TestGeneratedTypeScriptClient(t *testing.T) {
 	m.up()
 	m.describe(filepath.Join(dir, "openapi.json"))
 	m.in(dir, "node_modules/.bin/openapi-typescript", "openapi.json", "-o", "schema.d.ts")
+	agentServer(t, filepath.Join(dir, "agent.json"))
+	m.in(dir, "node_modules/.bin/openapi-typescript", "agent.json", "-o", "agent-schema.d.ts")
 	m.in(dir, "node_modules/.bin/tsc", "-p", ".")
 	m.in(dir, "node", "out/drive.js")
 }
@@ -44,6 +46,17 @@ func TestGeneratedPythonClient(t *testing.T) {
 	m.in(dir, filepath.Join(tools, "venv/bin/openapi-python-client"), "generate", "--path", "openapi.json", "--config", "config.yml",
 		"--meta", "none", "--output-path", "slipway_client", "--fail-on-warning")
 	m.in(dir, filepath.Join(tools, "venv/bin/python"), "-W", "error", "drive.py")
+	agentServer(t, filepath.Join(dir, "agent.json"))
+	m.in(dir, filepath.Join(tools, "venv/bin/openapi-python-client"), "generate", "--path", "agent.json", "--config", "config.yml",
+		"--meta", "none", "--output-path", "agent_client", "--fail-on-warning")
+}
+
+// agentServer saves the agent server's description of its interface.
+func agentServer(t *testing.T, path string) {
+	t.Helper()
+	raw, err := os.ReadFile("../openapi/agent.json")
+	check(t, err)
+	check(t, os.WriteFile(path, raw, 0o644))
 }
 
 // project copies a client project to where it may be built.

@@ -1,7 +1,9 @@
 package agentapi
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 )
@@ -28,7 +30,9 @@ func moment(doc string) *huma.Schema {
 func anything(doc string) *huma.Schema { return &huma.Schema{Description: doc} }
 
 // free is an object of the client's or the graph's own making.
-func free(doc string) *huma.Schema { return &huma.Schema{Type: "object", Description: doc} }
+func free(doc string) *huma.Schema {
+	return &huma.Schema{Type: "object", AdditionalProperties: true, Description: doc}
+}
 
 func flag(doc string) *huma.Schema {
 	return &huma.Schema{Type: "boolean", Default: false, Description: doc}
@@ -82,9 +86,18 @@ func request(required []string, all members) *huma.Schema {
 	s := &huma.Schema{Type: "object", Properties: members{}, Required: required}
 	for name, one := range all {
 		if !slices.Contains(required, name) {
-			one = orNothing(one)
+			one = orNothing(withoutDefault(one))
 		}
 		s.Properties[name] = one
+	}
+	return s
+}
+
+// withoutDefault says in words what an absent member counts as: generated clients take one with a default for required.
+func withoutDefault(s *huma.Schema) *huma.Schema {
+	if s.Default != nil {
+		s.Description = strings.Join(slices.DeleteFunc([]string{s.Description, fmt.Sprintf("%v if absent", s.Default)}, func(t string) bool { return t == "" }), "; ")
+		s.Default = nil
 	}
 	return s
 }
