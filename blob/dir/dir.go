@@ -48,6 +48,8 @@ func Open(path string) (*Blobs, error) {
 		name := strings.TrimPrefix(filepath.Base(f), ".gone-")
 		if _, err := root.Stat(name); errors.Is(err, fs.ErrNotExist) {
 			_ = root.Rename(filepath.Base(f), name)
+		} else if err == nil { // the same bytes were stored anew
+			_ = root.Remove(filepath.Base(f))
 		}
 	}
 	return &Blobs{path: path, root: root}, nil

@@ -84,3 +84,30 @@ func TestInterruptedWritesAreRemoved(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A removal that was interrupted before it was known whether the bytes are needed gives them their name back, unless they
+// were stored anew; neither another's files nor directories count as blobs.
+func TestInterruptedRemovalsAreUndone(t *testing.T) {
+	t.Parallel()
+	path := t.TempDir()
+	taken, anew := strings.Repeat("a", 64), strings.Repeat("b", 64)
+	for name, content := range map[string]string{".gone-" + taken: "kept", ".gone-" + anew: "old", anew: "new", "README": "foreign"} {
+		if err := os.WriteFile(filepath.Join(path, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b := open(t, path)
+	for name, want := range map[string]string{taken: "kept", anew: "new"} {
+		raw, err := os.ReadFile(filepath.Join(path, name))
+		if err != nil || string(raw) != want {
+			t.Errorf("%s holds %q, %v, want %q", name[:4], raw, err, want)
+		}
+	}
+	n := 0
+	if err := b.List(t.Context(), func(slipway.BlobInfo) error { n++; return nil }); err != nil || n != 2 {
+		t.Errorf("%d blobs are listed, %v, want 2", n, err)
+	}
+	if left, _ := filepath.Glob(filepath.Join(path, ".gone-*")); len(left) > 0 {
+		t.Errorf("left: %q", left)
+	}
+}
