@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -251,6 +252,7 @@ func installed(t *testing.T, project, lock string, install func(into string) err
 	if err := os.MkdirAll(into, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	defer alone(t, into+".lock")()
 	for _, part := range []string{lock, "package.json", "src", "test"} {
 		if _, err := os.Stat(filepath.Join(project, part)); err != nil {
 			continue
@@ -268,6 +270,19 @@ func installed(t *testing.T, project, lock string, install func(into string) err
 	}
 	write(t, ready, "")
 	return into
+}
+
+// alone waits until no other process holds the lock: tests of several checkouts share the cache.
+func alone(t *testing.T, path string) (release func()) {
+	t.Helper()
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err == nil {
+		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX)
+	}
+	if err != nil {
+		t.Fatalf("lock the cache: %v", err)
+	}
+	return func() { _ = f.Close() }
 }
 
 func run(dir, name string, args ...string) error {

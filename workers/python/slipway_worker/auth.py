@@ -13,7 +13,7 @@ from urllib.parse import parse_qsl
 from . import jsonable
 from .imports import LoadError, kind, named
 from .refusals import Refused, refusal
-from .users import User
+from .users import User, handler_user
 
 _INJECTED = (
     "request",
@@ -38,10 +38,13 @@ class Auth:
             raise LoadError(f"{spec} is {kind(self._auth)}; an Auth object of langgraph_sdk is needed")
         self._handler = self._auth._authenticate_handler
         self._arguments = _arguments(self._handler) if self._handler else ()
+        if "request" in self._arguments:
+            _need_starlette()
 
     def described(self) -> dict[str, Any]:
         """Return what LOADED says about the part."""
-        return {"handlers": self._events(), "authenticates": self._handler is not None}
+        body = "body" in self._arguments or "request" in self._arguments
+        return {"handlers": self._events(), "authenticates": self._handler is not None, "body": body}
 
     def _events(self) -> list[str]:
         events = [r if a == "*" else f"{r}:{a}" for r, a in self._auth._handlers]
@@ -61,7 +64,7 @@ class Auth:
         handler = self._most_specific(resource, action)
         if handler is None:
             return {"allow": True, "filter": None, "value": value}
-        user = User(call.get("user") or {})
+        user = handler_user(call.get("user") or {})
         context = _context(user, resource, action)
         said = await _called(handler, {"ctx": context, "value": value}, 403)
         return {**_verdict(said), "value": value}
@@ -82,6 +85,16 @@ def _arguments(handler: Callable[..., Any]) -> tuple[str, ...]:
             f"its parameters may be {', '.join(_INJECTED)}"
         )
     return tuple(p.name for p in parameters if p.name in _INJECTED)
+
+
+def _need_starlette() -> None:
+    try:
+        import starlette.requests  # noqa: F401
+    except ImportError:
+        raise LoadError(
+            'the authenticate handler takes "request", which is a Request of starlette: add starlette to the '
+            "application's dependencies, or take headers, body or authorization instead"
+        ) from None
 
 
 def _needed(parameter: inspect.Parameter) -> bool:
@@ -137,7 +150,7 @@ def _verdict(said: Any) -> dict[str, Any]:
     raise TypeError(f"an authorisation handler returned {kind(said)}: return None, True, False or a filter")
 
 
-def _context(user: User, resource: str, action: str) -> Any:
+def _context(user: Any, resource: str, action: str) -> Any:
     from langgraph_sdk.auth.types import AuthContext
 
     return AuthContext(permissions=user.permissions, user=user, resource=resource, action=action)  # type: ignore[arg-type]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 AUTH_USER = "langgraph_auth_user"
+STUDIO_IDENTITY = "langgraph-studio-user"
 
 
 class User(dict[str, Any]):
@@ -44,6 +45,15 @@ class User(dict[str, Any]):
             return self[name]
         except KeyError:
             raise AttributeError(f'the user has no "{name}"') from None
+
+
+def handler_user(members: Mapping[str, Any]) -> Any:
+    """Return a user as authorisation handlers see it: a debugging UI's is the library's own StudioUser."""
+    if members.get("kind") == "StudioUser" and members.get("identity") == STUDIO_IDENTITY:
+        from langgraph_sdk.auth.types import StudioUser
+
+        return StudioUser(STUDIO_IDENTITY, is_authenticated=True)
+    return User(members)
 
 
 def user_of(config: Mapping[str, Any]) -> Any:

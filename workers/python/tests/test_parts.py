@@ -26,6 +26,7 @@ def test_what_loaded_says(server):
         "auth": {
             "ok": True,
             "authenticates": True,
+            "body": True,
             "handlers": [
                 "*:read",
                 "threads",
@@ -105,6 +106,15 @@ def test_a_failed_assertion_of_a_handler_forbids(server):
     error = authorize(server, "threads", "delete")["error"]
     assert (error["code"], error["status"], error["message"]) == ("http", 403, "only root deletes")
     assert authorize(server, "threads", "delete", identity="root")["allow"]
+
+
+def test_studio_is_the_librarys_own_user(server):
+    studio = {"identity": "langgraph-studio-user", "kind": "StudioUser", "permissions": []}
+    got = server.verb("auth.authorize", user=studio, resource="assistants", action="search", value={})
+    assert got["allow"] and got["filter"] is None
+    pretender = {"identity": "eve", "kind": "StudioUser"}
+    got = server.verb("auth.authorize", user=pretender, resource="assistants", action="search", value={})
+    assert not got["allow"]
 
 
 def test_an_odd_answer_of_a_handler(server):
