@@ -55,6 +55,9 @@ type Worker interface {
 	// that go with it. Refusals by the graph are CodeInvalid, missing things CodeNotFound, a lost worker is
 	// CodeUnavailable, an answer that user code has chosen for the client is an *HTTPRefusal.
 	Call(ctx context.Context, envelope json.RawMessage, payload []byte) (json.RawMessage, error)
+	// Exchange begins a request for the application's HTTP app, which the worker has loaded (PartApp). CodeUnavailable when
+	// it has too many at once.
+	Exchange(r HTTPRequest) (Exchange, error)
 	// Kill ends the worker's processes at once; its runs are Lost.
 	Kill(reason string)
 }

@@ -24,6 +24,9 @@ type Pool struct {
 	Answer func(ctx context.Context, envelope json.RawMessage) (json.RawMessage, error)
 	// AnswerCall, where set, answers in place of Answer and sees what goes with the call.
 	AnswerCall func(ctx context.Context, envelope json.RawMessage, payload []byte) (json.RawMessage, error)
+	// App answers requests for the application's HTTP app, each on a goroutine; nil knows no path. It is reached once
+	// Parts has an app.
+	App func(x agent.Exchange)
 	// Parts are what workers added from now on say of their parts.
 	Parts map[agent.PartName]*agent.PartInfo
 	// Compiled are the graphs that workers added from now on call compiled.
@@ -80,7 +83,8 @@ func (p *Pool) Add(slots int, graphs map[string]Graph) *Worker {
 	for id := range graphs {
 		info.Graphs[id] = nil
 	}
-	w := &Worker{pool: p, info: info, graphs: graphs, runs: map[string]*Run{}}
+	w := &Worker{pool: p, info: info, graphs: graphs, runs: map[string]*Run{}, streams: map[uint32]string{}}
+	w.web = newWeb(w)
 	p.workers[info.ID] = w
 	p.mu.Unlock()
 	p.handler.WorkerUp(w)
@@ -92,10 +96,12 @@ type Worker struct {
 	pool   *Pool
 	info   agent.WorkerInfo
 	graphs map[string]Graph
+	web    *web
 
-	mu   sync.Mutex
-	gone error
-	runs map[string]*Run
+	mu      sync.Mutex
+	gone    error
+	runs    map[string]*Run
+	streams map[uint32]string // run ids by the number they have on a link
 }
 
 // Info describes the worker.
@@ -109,6 +115,7 @@ func (w *Worker) Run(job agent.Job, sink agent.RunSink) {
 	gone := w.gone
 	if gone == nil {
 		w.runs[job.Run.ID] = r
+		w.streams[uint32(len(w.streams)+1)] = job.Run.ID
 	}
 	w.mu.Unlock()
 	if gone != nil {
@@ -167,6 +174,7 @@ func (w *Worker) Kill(reason string) {
 	lost := w.runs
 	w.runs = map[string]*Run{}
 	w.mu.Unlock()
+	w.web.close()
 	for _, r := range lost {
 		r.cancel(w.gone)
 		r.end(func() { r.sink.Lost(w.gone) })

@@ -39,8 +39,10 @@ type link struct {
 	runs    map[uint32]*run
 	byID    map[string]uint32
 	calls   map[uint32]chan answer
+	web     *wire.Exchanges
 	unsent  []byte
 	sending *sync.Cond
+	drained *sync.Cond // unsent has become less
 
 	commits chan pending
 	asks    sync.WaitGroup
@@ -74,7 +76,8 @@ func newLink(p *Pool, proc *process, program Program, id string) *link {
 	if l.info.Slots == 0 {
 		l.info.Slots = 10
 	}
-	l.sending = sync.NewCond(&l.mu)
+	l.sending, l.drained = sync.NewCond(&l.mu), sync.NewCond(&l.mu)
+	l.web = wire.NewExchanges(webLink{l}, true)
 	return l
 }
 
@@ -85,6 +88,7 @@ func (l *link) serve() (up bool, err error) {
 	side.Go(l.watchCommits)
 	defer func() {
 		l.fail(errors.New("the link has ended"))
+		l.web.Close("the worker went away")
 		l.asks.Wait()
 		close(l.commits)
 		side.Wait()
@@ -217,6 +221,8 @@ func (l *link) handle(f wire.Frame) error {
 		return l.returned(f)
 	case wire.Log:
 		return l.logged(f)
+	case wire.Request, wire.Response, wire.Body, wire.Room, wire.Hangup:
+		return l.web.Take(f)
 	}
 	return nil // unknown kinds are ignored
 }
@@ -413,6 +419,7 @@ func (l *link) fail(err error) {
 		waiting <- answer{err: errLost()}
 	}
 	l.sending.Broadcast()
+	l.drained.Broadcast()
 }
 
 // lose tells every run that is left that its worker is gone.
@@ -470,6 +477,7 @@ func (l *link) write() {
 			return
 		}
 		batch, l.unsent = l.unsent, batch[:0]
+		l.drained.Broadcast()
 		l.mu.Unlock()
 		if _, err := l.proc.conn.Write(batch); err != nil {
 			if !errors.Is(err, syscall.EPIPE) {

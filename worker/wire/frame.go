@@ -28,6 +28,12 @@ const (
 	Answer Kind = 31
 	Tell   Kind = 32
 	Log    Kind = 40
+
+	Request  Kind = 50
+	Response Kind = 51
+	Body     Kind = 52
+	Room     Kind = 53
+	Hangup   Kind = 54
 )
 
 // MaxFrame is the largest length a frame may announce.
