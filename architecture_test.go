@@ -62,7 +62,7 @@ var house = []group{
 		name: "edges", rooms: []string{"api", "web"}, imports: []string{"ground", "first floor"},
 		drivers: map[string][]string{
 			"*":   {"github.com/danielgtaylor/huma/v2"},
-			"api": {"go.opentelemetry.io/collector/pdata", "github.com/prometheus/client_golang"},
+			"api": {"github.com/coder/websocket", "go.opentelemetry.io/collector/pdata", "github.com/prometheus/client_golang"},
 		},
 	},
 	{name: "client", rooms: []string{"client"}},

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -67,6 +68,10 @@ type Engine struct {
 	meter     *meter
 	users     *userCache
 	authNoted sync.Once
+	app       atomic.Pointer[agent.PartInfo] // once a worker has loaded it
+
+	loopback      Loopback // once loopbackReady is closed
+	loopbackReady chan struct{}
 
 	mu        sync.Mutex
 	pool      map[string]*seat      // live workers by id
@@ -104,8 +109,8 @@ type Engine struct {
 func New(cfg Config, store agent.Store, bus agent.Bus, workers agent.Workers, clock slipway.Clock, ids slipway.IDs, log *slog.Logger) *Engine {
 	return &Engine{
 		cfg: cfg.withDefaults(), store: store, bus: bus, workers: workers, clock: clock, ids: ids, log: log, meter: newMeter(),
-		users: newUserCache(cfg.Auth),
-		pool:  map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
+		users: newUserCache(cfg.Auth), loopbackReady: make(chan struct{}),
+		pool: map[string]*seat{}, failures: map[string]string{}, faults: map[place]string{}, broken: map[string]string{}, arrival: make(chan struct{}),
 		tracks: map[string]*track{}, latest: map[string]*execution{}, hubs: map[string]*threadHub{}, wanted: map[string]struct{}{},
 		peers: map[string][]string{}, stillborn: map[string]int{},
 		kick: make(chan struct{}, 1), missedKick: make(chan struct{}, 1), hopelessKick: make(chan struct{}, 1), cronKick: make(chan struct{}, 1),

@@ -19,6 +19,9 @@ type place struct {
 // noteParts remembers which parts a new worker could not load and says whether its runs need one of them. It is called with
 // mu held.
 func (e *Engine) noteParts(info agent.WorkerInfo) (crippled bool) {
+	if app := info.Loaded(agent.PartApp); app != nil {
+		e.app.Store(app)
+	}
 	for name, part := range info.Parts {
 		at := place{info.Language, name}
 		if part == nil || part.Failure == nil {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +35,8 @@ type Engine interface {
 	Schemas(ctx context.Context, assistantID string) (json.RawMessage, error)
 	Drawing(ctx context.Context, assistantID string, xray engine.Xray) (json.RawMessage, error)
 	Subgraphs(ctx context.Context, assistantID, namespace string, recurse bool) (json.RawMessage, error)
+	App(ctx context.Context) (*agent.PartInfo, error)
+	AppExchange(ctx context.Context, r agent.HTTPRequest) (agent.Exchange, error)
 
 	CreateThread(ctx context.Context, t agent.Thread, reuse bool) (agent.Thread, error)
 	Thread(ctx context.Context, id string) (agent.Thread, error)
@@ -90,16 +93,23 @@ type Waiter interface {
 
 // Config holds the settings of the API; zero values take the defaults.
 type Config struct {
-	MaxBody      int64         // HTTP_MAX_REQUEST_BODY_BYTES (300 MB)
-	AllowOrigins []string      // CORS_ALLOW_ORIGINS ("*")
+	MaxBody      int64    // HTTP_MAX_REQUEST_BODY_BYTES (300 MB)
+	AllowOrigins []string // http.cors.allow_origins, CORS_ALLOW_ORIGINS ("*")
+	CORS         CORS
+	FixedCORS    bool          // the origins were configured: the application's own middleware does not decide
 	MountPrefix  string        // MOUNT_PREFIX: "/x", or "" for none
 	Heartbeat    time.Duration // of streams and waits (5 s, reference 10.1)
 	Version      string        // of slipway
 	Security     Security      // auth.openapi of the graph configuration
 	Metrics      MetricsConfig
-	Tracing      bool        // user code traces to LangSmith
-	IDs          slipway.IDs // for x-request-id
-	Log          *slog.Logger
+	Tracing      bool // user code traces to LangSmith
+	App          AppConfig
+	Disable      []string // groups of routes that are not there: assistants, threads, runs, store, meta
+	// ConfigurableHeaders are the request headers that runs get as configurable, LoggingHeaders those that stand in the log.
+	ConfigurableHeaders, LoggingHeaders HeaderRule
+
+	IDs slipway.IDs // for x-request-id
+	Log *slog.Logger
 }
 
 // API is the handler.
@@ -120,7 +130,7 @@ func New(e Engine, cfg Config) *API {
 	if cfg.MaxBody == 0 {
 		cfg.MaxBody = 300 << 20
 	}
-	if len(cfg.AllowOrigins) == 0 {
+	if len(cfg.AllowOrigins) == 0 && cfg.CORS.OriginPattern == nil {
 		cfg.AllowOrigins = []string{"*"}
 	}
 	if cfg.Heartbeat == 0 {
@@ -131,7 +141,7 @@ func New(e Engine, cfg Config) *API {
 	a.routes()
 	a.document = sync.OnceValue(a.describe)
 	a.page = sync.OnceValue(func() []byte { return docsPage(a.document()) })
-	a.front = http.StripPrefix(cfg.MountPrefix, http.HandlerFunc(a.route))
+	a.front = a.below(cfg.MountPrefix)
 	return a
 }
 
@@ -139,10 +149,23 @@ func New(e Engine, cfg Config) *API {
 func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.identify(w, r)
 	defer a.recoverPanic(w, r)
-	if a.cors(w, r) {
+	if a.cfg.MountPrefix != "" && r.URL.Path == "/ok" { // whoever looks after the process knows no prefix
+		a.builtIn(w, r)
 		return
 	}
 	a.front.ServeHTTP(w, r)
+}
+
+// below serves what lies below a prefix of whole path segments; all else is not there.
+func (a *API) below(prefix string) http.Handler {
+	inside := http.StripPrefix(prefix, http.HandlerFunc(a.outer))
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if rest, ok := strings.CutPrefix(r.URL.Path, prefix); ok && strings.HasPrefix(rest, "/") {
+			inside.ServeHTTP(w, r)
+		} else if !a.cors(w, r) {
+			writeDetail(w, http.StatusNotFound, "Not Found")
+		}
+	})
 }
 
 // Routes lists the patterns of the router, for those who hold every call to account.
@@ -152,12 +175,28 @@ func (a *API) Routes() []string { return slices.Clone(a.patterns) }
 type handler func(w http.ResponseWriter, r *http.Request) error
 
 func (a *API) handle(pattern string, h handler) {
+	if slices.Contains(a.cfg.Disable, groupOf(pattern)) {
+		return
+	}
 	a.patterns = append(a.patterns, pattern)
 	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
 		if err := h(w, r); err != nil {
 			a.fail(w, r, err)
 		}
 	})
+}
+
+// groupOf is the group of routes that `http.disable_<group>` names.
+func groupOf(pattern string) string {
+	_, path, _ := strings.Cut(pattern, " ")
+	switch first, _, _ := strings.Cut(path[1:], "/"); {
+	case strings.Contains(path, "/runs"):
+		return "runs"
+	case slices.Contains([]string{"info", "metrics", "docs", "openapi.json"}, first):
+		return "meta"
+	default:
+		return first
+	}
 }
 
 func (a *API) routes() {

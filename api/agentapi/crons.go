@@ -55,6 +55,7 @@ func (a *API) createCron(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	run.Config = a.configured(run.Config, r)
 	if c, err = a.engine.CreateCron(r.Context(), c, run); err != nil {
 		return err
 	}
@@ -74,7 +75,11 @@ func (a *API) patchCron(w http.ResponseWriter, r *http.Request) error {
 	if len(b.members) == 0 {
 		return slipway.Errorf(slipway.CodeBadRequest, "No fields to update")
 	}
-	c, err := a.engine.ChangeCron(r.Context(), id, func(c agent.Cron) (agent.Cron, engine.RunRequest, error) { return b.over(c).cron(c) })
+	c, err := a.engine.ChangeCron(r.Context(), id, func(c agent.Cron) (agent.Cron, engine.RunRequest, error) {
+		c, run, err := b.over(c).cron(c)
+		run.Config = a.configured(run.Config, r)
+		return c, run, err
+	})
 	if err != nil {
 		return err
 	}

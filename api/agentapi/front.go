@@ -4,14 +4,11 @@ import (
 	"errors"
 	"net/http"
 	"runtime/debug"
-	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
 )
-
-const exposed = "content-location, location, x-pagination-total, x-pagination-next, x-request-id"
 
 // identify echoes the client's request id or makes one.
 func (a *API) identify(w http.ResponseWriter, r *http.Request) {
@@ -21,37 +18,8 @@ func (a *API) identify(w http.ResponseWriter, r *http.Request) {
 	}
 	if id != "" {
 		w.Header().Set("X-Request-Id", id)
+		r.Header.Set("X-Request-Id", id) // for the application's own app
 	}
-}
-
-// cors sets the headers browsers ask for and answers preflights; true means that the request is answered.
-func (a *API) cors(w http.ResponseWriter, r *http.Request) bool {
-	origin, h := r.Header.Get("Origin"), w.Header()
-	if origin == "" {
-		return false
-	}
-	switch {
-	case slices.Contains(a.cfg.AllowOrigins, "*"):
-		h.Set("Access-Control-Allow-Origin", "*")
-	case slices.Contains(a.cfg.AllowOrigins, origin):
-		h.Set("Access-Control-Allow-Origin", origin)
-		h.Set("Access-Control-Allow-Credentials", "true")
-		h.Add("Vary", "Origin")
-	}
-	h.Set("Access-Control-Expose-Headers", exposed)
-	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
-		return false
-	}
-	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE, OPTIONS, HEAD")
-	if asked := r.Header.Get("Access-Control-Request-Headers"); asked != "" {
-		h.Set("Access-Control-Allow-Headers", asked)
-	}
-	if r.Header.Get("Access-Control-Request-Private-Network") == "true" {
-		h.Set("Access-Control-Allow-Private-Network", "true")
-	}
-	h.Set("Access-Control-Max-Age", "600")
-	w.WriteHeader(http.StatusNoContent)
-	return true
 }
 
 // recoverPanic answers 500 for a handler that panicked; what happened stands in the log only.
@@ -63,7 +31,7 @@ func (a *API) recoverPanic(w http.ResponseWriter, r *http.Request) {
 	if p == http.ErrAbortHandler { //nolint:errorlint // net/http compares it so
 		panic(p)
 	}
-	a.cfg.Log.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	a.cfg.Log.Error("request panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()), a.logged(r))
 	writeDetail(w, http.StatusInternalServerError, "Internal server error")
 }
 
@@ -141,7 +109,7 @@ func (a *API) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if status != http.StatusInternalServerError && errors.As(err, &e) {
 		text = e.Error()
 	} else {
-		a.cfg.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err)
+		a.cfg.Log.Error("request failed", "method", r.Method, "path", r.URL.Path, "error", err, a.logged(r))
 	}
 	if status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")

@@ -34,7 +34,9 @@ func (a *API) runCall(w http.ResponseWriter, r *http.Request) (runCall, error) {
 	if err != nil {
 		return runCall{}, err
 	}
-	return b.run(threadID)
+	call, err := b.run(threadID)
+	call.request.Config = a.configured(call.request.Config, r)
+	return call, err
 }
 
 func (b *body) run(threadID string) (runCall, error) {
@@ -264,6 +266,7 @@ func (a *API) batch(w http.ResponseWriter, r *http.Request) ([]runCall, error) {
 		if err != nil {
 			return nil, err
 		}
+		call.request.Config = a.configured(call.request.Config, r)
 		calls = append(calls, call)
 	}
 	return calls, nil

@@ -71,6 +71,7 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	if err != nil {
 		return err
 	}
+	settings.mountPrefix = config.HTTP.prefix(settings.mountPrefix)
 	parts, err := partsOf(bundle, getenv)
 	if err != nil {
 		return err
@@ -141,7 +142,9 @@ func (s agentServer) run(ctx context.Context, getenv func(string) string) error 
 	if err := e.Start(ctx); err != nil {
 		return fmt.Errorf("start the engine: %w", err)
 	}
-	s.door.open(agentapi.New(agentapi.Over(e), s.apiConfig(store, getenv)))
+	api := agentapi.New(agentapi.Over(e), s.config.HTTP.lay(s.apiConfig(store, getenv)))
+	e.AnswerLoopback(api.ServeExchange)
+	s.door.open(api)
 	s.log.Info("agent server started", "graphs", len(s.bundle.Graphs), "instance", instance)
 	<-ctx.Done()
 	s.log.Info("agent server drains", "grace", s.settings.drainGrace.String())

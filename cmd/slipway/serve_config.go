@@ -20,9 +20,7 @@ type appConfig struct {
 			Limit    *int              `json:"sweep_limit"`
 		} `json:"ttl"`
 	} `json:"checkpointer"`
-	HTTP struct {
-		DisableWebhooks bool `json:"disable_webhooks"`
-	} `json:"http"`
+	HTTP     httpConfig    `json:"http"`
 	Auth     authConfig    `json:"auth"`
 	Webhooks webhookConfig `json:"webhooks"`
 	Store    struct {
@@ -55,7 +53,7 @@ func readAppConfig(config json.RawMessage, getenv func(string) string) (appConfi
 		override("LANGGRAPH_CHECKPOINTER", &c.Checkpointer), override("LANGGRAPH_STORE", &c.Store), override("LANGGRAPH_AUTH", &c.Auth),
 		override("LANGGRAPH_HTTP", &c.HTTP), override("LANGGRAPH_WEBHOOKS", &c.Webhooks),
 	)
-	return c, errors.Join(err, c.check(), c.Auth.check(), c.Webhooks.resolve(getenv))
+	return c, errors.Join(err, c.check(), c.Auth.check(), c.HTTP.check(), c.Webhooks.resolve(getenv))
 }
 
 func (c appConfig) check() error {

@@ -144,7 +144,7 @@ func (p *Pool) runOne(program Program) {
 		return
 	}
 	l := newLink(p, proc, program, id)
-	stop := context.AfterFunc(p.ctx, proc.kill)
+	stop := context.AfterFunc(p.ctx, l.dismiss)
 	defer stop()
 	up, err := l.serve()
 	exit := proc.end()
@@ -155,6 +155,26 @@ func (p *Pool) runOne(program Program) {
 	case p.ctx.Err() == nil:
 		p.handler.WorkerFailed(string(program.Language), fmt.Errorf("worker %s: %s", id, proc.explain(reason(err, exit))))
 	}
+}
+
+// closing is how long a worker may take to close what the application has open: it gives itself two seconds.
+const closing = 2500 * time.Millisecond
+
+// dismiss ends a worker that is not needed any more: at once, or if the application has something to close (its HTTP app,
+// its own checkpointer or store), by the end of its link, which gives it a moment.
+func (l *link) dismiss() {
+	parts := l.program.Parts
+	closable := parts.App != nil || parts.Store != nil || parts.Checkpointer != nil && parts.Checkpointer.Path != ""
+	half, ok := l.proc.conn.(interface{ CloseWrite() error })
+	if !closable || !ok || half.CloseWrite() != nil {
+		l.proc.kill()
+		return
+	}
+	kill := time.AfterFunc(closing, l.proc.kill)
+	go func() {
+		<-l.proc.exited
+		kill.Stop()
+	}()
 }
 
 func reason(link, exit error) string {

@@ -271,7 +271,14 @@ func (x *Exchange) sendPiece(ctx context.Context, m bodyMessage, data []byte) er
 	}
 	x.mu.Lock()
 	x.room -= len(data)
+	over, gone := x.over, x.gone
 	x.mu.Unlock()
+	switch {
+	case gone != nil:
+		return gone
+	case over:
+		return io.ErrClosedPipe
+	}
 	return x.send(Body, m, data)
 }
 
