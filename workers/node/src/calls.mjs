@@ -85,7 +85,10 @@ async function describe(tools, call) {
 /** @param {Tools} tools @param {any} call */
 async function getState(tools, call) {
   const { graph, config } = await open(tools, call, 'threads.read');
-  return threadState(await graph.getState(config, { subgraphs: call.subgraphs === true }));
+  const state = await graph.getState(config, { subgraphs: call.subgraphs === true });
+  const { checkpoint_id } = config.configurable;
+  if (checkpoint_id && !state.createdAt) throw new Refused(`the thread has no checkpoint ${checkpoint_id}`, 'not_found');
+  return threadState(state);
 }
 
 /** @param {Tools} tools @param {any} call */

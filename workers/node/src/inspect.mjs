@@ -113,7 +113,7 @@ function dependencies(program, asking) {
 
 function main() {
   const { root, subjects } = workerData;
-  os.setPriority(0, os.constants.priority.PRIORITY_LOW); // Of this thread only: runs come first.
+  os.setPriority(0, os.constants.priority.PRIORITY_BELOW_NORMAL); // Of this thread only: runs come first.
   const ts = compiler(root);
   if (!ts) return parentPort?.postMessage({ missing: 'typescript' });
   const directories = new Set(subjects.map((/** @type {Subject} */ s) => path.dirname(s.file)));

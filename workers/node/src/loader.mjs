@@ -8,7 +8,7 @@ import { failureOf, traceOf } from './failure.mjs';
  * A graph as it was exported: a compiled one, or a factory that makes one for each operation (reference 13).
  *
  * @typedef {{compiled: any} | {factory: (config: any, runtime: any) => any}} Loaded
- * @typedef {{ok: true} | {ok: false, error: import('./failure.mjs').Failure}} Outcome
+ * @typedef {{ok: true, factory: boolean} | {ok: false, error: import('./failure.mjs').Failure}} Outcome
  * @typedef {'threads.create_run' | 'threads.update' | 'threads.read' | 'assistants.read'} Access
  */
 

@@ -18,6 +18,9 @@ import { parseSpec } from './loader.mjs';
 
 const DEFAULT_LIMIT_MS = 30_000;
 
+/** How much the compiler may use; a thread that wants more ends without harm to the others. */
+const HEAP_MB = 1024;
+
 const TYPESCRIPT = /\.[cm]?tsx?$/;
 
 /** The findings of one worker. */
@@ -63,7 +66,7 @@ export class Findings {
   /** @param {Subject[]} subjects @param {Map<string, Types>} found */
   async #inspect(subjects, found) {
     const ended = new Promise((resolve, reject) => {
-      const thread = new Worker(new URL('./inspect.mjs', import.meta.url), { workerData: { root: this.#root, subjects }, execArgv: [] });
+      const thread = new Worker(new URL('./inspect.mjs', import.meta.url), { workerData: { root: this.#root, subjects }, execArgv: [], resourceLimits: { maxOldGenerationSizeMb: HEAP_MB } });
       const limit = limitMs();
       const timer = setTimeout(() => {
         reject(new Error(`it took longer than ${limit} ms (LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS)`));

@@ -134,8 +134,9 @@ export class Worker {
   /** @param {string} id @param {string} spec @returns {Promise<import('./loader.mjs').Outcome>} */
   async #loadOne(id, spec) {
     try {
-      this.#graphs.set(id, await load(spec, this.#root));
-      return { ok: true };
+      const loaded = await load(spec, this.#root);
+      this.#graphs.set(id, loaded);
+      return { ok: true, factory: 'factory' in loaded };
     } catch (error) {
       return refusal(error);
     }
@@ -165,9 +166,14 @@ export class Worker {
   async #call({ stream, envelope, payload }) {
     const controller = new AbortController();
     this.#calls.set(stream, controller);
-    if (this.#tools) await answer(this.#tools, stream, envelope, payload, controller.signal);
-    else this.#link.send(Kind.RETURN, stream, { ok: false, error: { error: 'LoadError', message: 'no graph has been loaded', code: 'internal' } });
+    await answer(this.#tools ?? this.#withoutLibrary(), stream, envelope, payload, controller.signal);
     this.#calls.delete(stream);
+  }
+
+  /** What answers calls where only parts of the application have been loaded. @returns {Tools} */
+  #withoutLibrary() {
+    const graph = (/** @type {string} */ id) => found(this.#graphs, id);
+    return /** @type {any} */ ({ link: this.#link, log: this.#log, parts: this.#parts, exchanges: this.#exchanges, graph });
   }
 
   /** A request of the server is for the application's own HTTP app. @param {Frame} frame */

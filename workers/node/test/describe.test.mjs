@@ -6,6 +6,9 @@ import { after, before, test } from 'node:test';
 
 import { APP, startWorker } from './support/fakeserver.mjs';
 
+/** So long that the answer is the compiler's also on a machine that is busy. */
+const PATIENT = { LANGGRAPH_SCHEMA_RESOLVE_TIMEOUT_MS: '600000' };
+
 /** @type {Awaited<ReturnType<typeof startWorker>>} */
 let w;
 /** @param {any} worker @param {string} verb @param {string} graph_id @param {any} [more] */
@@ -13,9 +16,9 @@ const ask = async (worker, verb, graph_id, more = {}) => (await worker.server.ca
 const NAMES = ['ofStateSchema', 'ofZod4', 'ofZod3', 'ofOther', 'bad'];
 
 before(async () => {
-  w = await startWorker({ node: ['--import', 'tsx'] });
+  w = await startWorker({ node: ['--import', 'tsx'], env: PATIENT });
   const { graphs } = await w.server.load({ ...Object.fromEntries(NAMES.map((name) => [name, `./schemas.mjs:${name}`])), counter: './graphs.mjs:counter', parent: './graphs.mjs:parent', nests: './graphs.mjs:nests', chooses: './graphs.mjs:chooses', rich: './typed.ts:rich', typed: './typed.ts:graph', made: './typed.ts:factory' });
-  for (const [id, outcome] of Object.entries(graphs)) assert.deepEqual(outcome, { ok: true }, id);
+  for (const [id, outcome] of Object.entries(graphs)) assert.ok(outcome.ok, id);
 });
 after(() => w.stop());
 
@@ -115,8 +118,8 @@ export const graph = new StateGraph(Annotation.Root({ x: Annotation<${type}>(), 
 
 /** @param {string} cwd @param {Record<string, string>} env @returns {Promise<any>} */
 async function schemasIn(cwd, env) {
-  const worker = await startWorker({ cwd, node: ['--import', 'tsx'], env });
-  assert.deepEqual((await worker.server.load({ a: './agent.ts:graph' })).graphs.a, { ok: true });
+  const worker = await startWorker({ cwd, node: ['--import', 'tsx'], env: { ...PATIENT, ...env } });
+  assert.deepEqual((await worker.server.load({ a: './agent.ts:graph' })).graphs.a, { ok: true, factory: false });
   const found = await ask(worker, 'graph.schemas', 'a');
   await worker.stop();
   return { found, logs: worker.server.logs };

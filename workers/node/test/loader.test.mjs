@@ -23,7 +23,7 @@ test('every form of export is loaded and runs', async (t) => {
   const forms = ['counter', 'builder', 'owned', 'promised', 'agentLike', 'factory', 'doubled', 'default'];
   const loaded = await w.server.load({ ...Object.fromEntries(forms.map((form) => [form, `./graphs.mjs:${form}`])), bare: './graphs.mjs', common: './common.cjs:graph' });
   for (const form of [...forms, 'bare', 'common']) {
-    assert.deepEqual(loaded.graphs[form], { ok: true }, form);
+    assert.deepEqual(loaded.graphs[form], { ok: true, factory: form === 'factory' }, form);
     const { done } = await w.server.finish({ graph_id: form, input: { x: 1 } });
     assert.equal(done.status, 'success', form);
   }
@@ -37,7 +37,7 @@ test('what cannot be loaded is told per graph, in a sentence', async (t) => {
   t.after(() => w.stop());
   const { graphs } = await w.server.load({ fine: './graphs.mjs:counter', typo: './graphs.mjs:cuonter', none: './nowhere.mjs:graph', wrong: './graphs.mjs:notAGraph', broken: './broken.mjs:graph', dependency: './missing-import.mjs', plain: './typed.ts:graph' });
   const message = (/** @type {string} */ id) => graphs[id].error.message;
-  assert.deepEqual(graphs.fine, { ok: true });
+  assert.deepEqual(graphs.fine, { ok: true, factory: false });
   assert.equal(message('typo'), './graphs.mjs has no export "cuonter" (did you mean "counter"?)');
   assert.match(message('none'), /^cannot load \.\/nowhere\.mjs: there is no such file/);
   assert.match(message('wrong'), /^\.\/graphs\.mjs export "notAGraph" is no graph but an object of Object; export /);
@@ -51,7 +51,7 @@ test('TypeScript is loaded through the loader of the process', async (t) => {
   const w = await startWorker({ node: ['--import', 'tsx'] });
   t.after(() => w.stop());
   const { graphs } = await w.server.load({ typed: './typed.ts:graph' });
-  assert.deepEqual(graphs.typed, { ok: true });
+  assert.deepEqual(graphs.typed, { ok: true, factory: false });
   const { snapshot } = await w.server.finish({ graph_id: 'typed', input: { x: 1 } });
   assert.deepEqual(snapshot.values, { x: 2 });
 });
@@ -67,7 +67,7 @@ test('there is one copy of the library, whoever brings another', async (t) => {
   await writeFile(path.join(cwd, 'package.json'), '{"type":"module"}');
   await writeFile(path.join(cwd, 'lib', 'graph.mjs'), "import { Annotation, StateGraph } from '@langchain/langgraph';\nexport const graph = new StateGraph(Annotation.Root({ x: Annotation() })).addNode('a', () => ({})).addEdge('__start__', 'a').compile();\n");
   const w = await startWorker({ cwd });
-  assert.deepEqual((await w.server.load({ a: './lib/graph.mjs:graph' })).graphs, { a: { ok: true } });
+  assert.deepEqual((await w.server.load({ a: './lib/graph.mjs:graph' })).graphs, { a: { ok: true, factory: false } });
   await w.stop();
 });
 

@@ -121,7 +121,7 @@ test('what cannot be loaded is told per part, in a sentence', async () => {
   const failing = async (/** @type {any} */ parts) => {
     const other = await startWorker();
     const said = await other.server.load({ counter: './graphs.mjs:counter' }, parts);
-    assert.deepEqual(said.graphs, { counter: { ok: true } });
+    assert.deepEqual(said.graphs, { counter: { ok: true, factory: false } });
     await other.stop();
     return Object.fromEntries(Object.entries(said.parts).map(([name, part]) => [name, part.ok || part.error.message]));
   };
@@ -143,6 +143,20 @@ test('calls without their part are refused', async () => {
   const code = async (/** @type {string} */ verb) => (await other.server.call({ verb, method: 'GET', headers: [] })).envelope.error;
   for (const verb of ['auth.authenticate', 'embed.texts', 'checkpoint.prune', 'store.batch', 'toString']) assert.equal((await code(verb)).code, 'invalid', verb);
   assert.match((await code('embed.texts')).message, /"store.index.embed"/);
+  await other.stop();
+});
+
+test('parts need no graphs beside them, nor their library', async (t) => {
+  const cwd = await realpath(await mkdtemp(path.join(tmpdir(), 'slipway-')));
+  t.after(() => rm(cwd, { recursive: true }));
+  await writeFile(path.join(cwd, 'package.json'), '{"type":"module"}');
+  await writeFile(path.join(cwd, 'auth.js'), 'export const auth = { "~handlerCache": { authenticate: () => "ann" } }; export default (request) => new Response("app");');
+  const other = await startWorker({ cwd });
+  const { parts } = await other.server.load({}, { auth: { path: './auth.js:auth' }, app: { path: './auth.js' } });
+  assert.deepEqual([parts.auth.ok, parts.app.ok], [true, true]);
+  assert.equal((await other.server.call({ verb: 'auth.authenticate', method: 'GET', url: 'http://h/', headers: null })).result.identity, 'ann');
+  assert.equal((await other.server.fetch({ target: '/' })).body.toString(), 'app');
+  assert.match((await other.server.call({ verb: 'state.get', graph_id: 'a', config: {} })).envelope.error.message, /"a" has not been loaded/);
   await other.stop();
 });
 

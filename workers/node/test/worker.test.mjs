@@ -17,7 +17,7 @@ const finish = (request) => w.server.finish(request);
 before(async () => {
   w = await startWorker();
   const loaded = await w.server.load(Object.fromEntries(NAMES.map((name) => [name, `./graphs.mjs:${name}`])));
-  assert.deepEqual(loaded, { graphs: Object.fromEntries(NAMES.map((name) => [name, { ok: true }])), parts: {}, warnings: [] });
+  assert.deepEqual(loaded, { graphs: Object.fromEntries(NAMES.map((name) => [name, { ok: true, factory: ['factory', 'whose'].includes(name) }])), parts: {}, warnings: [] });
 });
 after(() => w.stop());
 
@@ -432,6 +432,13 @@ test('state.get shows subgraphs when asked', async () => {
 test('state.get of an empty thread', async () => {
   const { result } = await w.server.call({ verb: 'state.get', graph_id: 'counter', config: { configurable: { thread_id: 'none' } } });
   assert.deepEqual(result, { values: {}, next: [], tasks: [], interrupts: [], metadata: {}, created_at: null, checkpoint: { thread_id: 'none', checkpoint_id: null, checkpoint_ns: '', checkpoint_map: null }, parent_checkpoint: null });
+});
+
+test('state.get of a checkpoint that is not there', async () => {
+  const thread_id = randomUUID();
+  await finish({ graph_id: 'counter', thread_id, input: { x: 1 } });
+  const { envelope } = await w.server.call({ verb: 'state.get', graph_id: 'counter', config: { configurable: { thread_id, checkpoint_id: '1f1e58fe-6a54-61b1-ffff-db58e073d31f' } } });
+  assert.deepEqual([envelope.error.code, envelope.error.message], ['not_found', 'the thread has no checkpoint 1f1e58fe-6a54-61b1-ffff-db58e073d31f']);
 });
 
 test('state.history goes back, limited and filtered', async () => {
