@@ -89,6 +89,8 @@ type Kwargs struct {
 	Resumable       bool            `json:"resumable"`
 	Durability      string          `json:"durability,omitempty"` // sync, async, exit
 	StrictResume    bool            `json:"strict_resume,omitempty"`
+	// EncryptionContext is what the client's X-Encryption-Context says, for the application's encryption handlers; nil = nothing.
+	EncryptionContext json.RawMessage `json:"encryption_context,omitempty"`
 }
 
 // RunQuery selects the runs of a thread, newest first.

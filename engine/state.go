@@ -198,6 +198,9 @@ func (e *Engine) ask(ctx context.Context, graph string, call map[string]any) (js
 	if err != nil {
 		return nil, err
 	}
+	if said := agent.EncryptionContextFrom(ctx); said != nil {
+		call["encryption_context"] = said
+	}
 	envelope, err := json.Marshal(call)
 	if err != nil {
 		return nil, fmt.Errorf("encode a question to a worker: %w", err)

@@ -180,7 +180,11 @@ func (a *API) handle(pattern string, h handler) {
 	}
 	a.patterns = append(a.patterns, pattern)
 	a.mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) {
-		if err := h(w, r); err != nil {
+		r, err := withEncryptionContext(r)
+		if err == nil {
+			err = h(w, r)
+		}
+		if err != nil {
 			a.fail(w, r, err)
 		}
 	})

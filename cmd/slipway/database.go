@@ -39,7 +39,7 @@ type controlStore interface {
 
 // agentStore is the store of one deployment, whichever database it is in.
 type agentStore interface {
-	agent.Store
+	agent.SealedStore
 	agent.TraceCounts
 	// CountBy sets the interval in which traces are counted; it is called before the store is used.
 	CountBy(interval time.Duration)

@@ -134,6 +134,9 @@ func (s agentServer) run(ctx context.Context, getenv func(string) string) error 
 	defer func() { _ = store.Close() }()
 	defer func() { _ = bus.Close() }()
 	store.CountBy(s.settings.traceInterval)
+	if err := s.sealStore(ctx, store, getenv); err != nil {
+		return err
+	}
 	workers, err := s.workers(store, getenv)
 	if err != nil {
 		return err

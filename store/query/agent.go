@@ -21,14 +21,16 @@ type Agent struct {
 	dialect   Dialect
 	instances Instances
 	interval  time.Duration // in which traces are counted
+	cipher    *agent.Cipher // of secrets; never nil, but what it points to may be
 }
 
 // NewAgent makes the agent store over an engine whose database has been migrated.
 func NewAgent(e Engine, d Dialect, i Instances) *Agent {
-	return &Agent{engine: e, dialect: d, instances: i, interval: DefaultTraceInterval}
+	cipher := new(agent.Cipher)
+	return &Agent{engine: sealing{Engine: e, cipher: cipher}, cipher: cipher, dialect: d, instances: i, interval: DefaultTraceInterval}
 }
 
-var _ agent.Store = (*Agent)(nil)
+var _ agent.SealedStore = (*Agent)(nil)
 
 func noThread(id string) error {
 	return slipway.Errorf(slipway.CodeNotFound, "Thread with ID %s not found", id)

@@ -28,11 +28,12 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 )
 
 func scanAssistant(s scanner) (a agent.Assistant, err error) {
-	var config, context, metadata string
+	var metadata string
+	var config, context secret
 	var created, updated, system int64
 	var description sql.NullString
 	err = s.Scan(&a.ID, &a.GraphID, &config, &context, &metadata, &a.Version, &a.Name, &description, &created, &updated, &system)
-	a.Config, a.Context, a.Metadata = json.RawMessage(config), json.RawMessage(context), json.RawMessage(metadata)
+	a.Config, a.Context, a.Metadata = json.RawMessage(config.String), json.RawMessage(context.String), json.RawMessage(metadata)
 	a.CreatedAt, a.UpdatedAt, a.System = fromMicros(created), fromMicros(updated), system == 1
 	if description.Valid {
 		a.Description = &description.String
@@ -52,7 +53,7 @@ func getAssistant(c Conn, query string, args ...any) (agent.Assistant, error) {
 
 // saveAssistant makes a the current state of the assistant.
 func saveAssistant(c Conn, a agent.Assistant) error {
-	_, err := c.Exec(putAssistant, a.ID, a.GraphID, object(a.Config), object(a.Context), object(a.Metadata), a.Version,
+	_, err := c.Exec(putAssistant, a.ID, a.GraphID, hidden(object(a.Config)), hidden(object(a.Context)), object(a.Metadata), a.Version,
 		a.Name, a.Description, micros(a.CreatedAt), micros(a.UpdatedAt), bit(a.System))
 	return err
 }
@@ -62,7 +63,7 @@ func addVersion(c Conn, a agent.Assistant, configured bool) error {
 	if err := saveAssistant(c, a); err != nil {
 		return err
 	}
-	_, err := c.Exec(insertVersion, a.ID, a.GraphID, object(a.Config), object(a.Context), object(a.Metadata), a.Version,
+	_, err := c.Exec(insertVersion, a.ID, a.GraphID, hidden(object(a.Config)), hidden(object(a.Context)), object(a.Metadata), a.Version,
 		a.Name, a.Description, micros(a.UpdatedAt), bit(configured))
 	return err
 }

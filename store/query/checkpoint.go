@@ -26,7 +26,7 @@ func (a *Agent) PutCheckpoint(_ context.Context, f agent.Fence, cp agent.Checkpo
 			return err
 		}
 		for _, b := range blobs {
-			if err := c.Send(insertBlob, cp.ThreadID, cp.Namespace, b.Channel, b.Version, b.Type, b.Bytes); err != nil {
+			if err := c.Send(insertBlob, cp.ThreadID, cp.Namespace, b.Channel, b.Version, b.Type, hiddenBytes(b.Typed)); err != nil {
 				return fmt.Errorf("put a blob: %w", err)
 			}
 		}
@@ -66,7 +66,7 @@ func (a *Agent) PutWrites(_ context.Context, f agent.Fence, key agent.Checkpoint
 			return err
 		}
 		for _, w := range writes {
-			if err := c.Send(statement, key.ThreadID, key.Namespace, key.ID, w.TaskID, w.Index, w.TaskPath, w.Channel, w.Type, w.Bytes); err != nil {
+			if err := c.Send(statement, key.ThreadID, key.Namespace, key.ID, w.TaskID, w.Index, w.TaskPath, w.Channel, w.Type, hiddenBytes(w.Typed)); err != nil {
 				return fmt.Errorf("put a pending write: %w", err)
 			}
 		}
@@ -174,7 +174,7 @@ func fillValues(c Conn, list []agent.CheckpointTuple) error {
 	_, err := all(c, func(s scanner) (struct{}, error) {
 		var k blobKey
 		var b agent.ChannelBlob
-		err := s.Scan(&k.thread, &k.ns, &k.channel, &k.version, &b.Type, &b.Bytes)
+		err := s.Scan(&k.thread, &k.ns, &k.channel, &k.version, &b.Type, (*secretBytes)(&b.Bytes))
 		b.Channel, b.Version = k.channel, k.version
 		found[k] = b
 		return struct{}{}, err
@@ -206,7 +206,7 @@ func fillWrites(c Conn, list []agent.CheckpointTuple) error {
 	_, err := all(c, func(s scanner) (struct{}, error) {
 		var i int
 		var w agent.Write
-		err := s.Scan(&i, &w.TaskID, &w.Index, &w.TaskPath, &w.Channel, &w.Type, &w.Bytes)
+		err := s.Scan(&i, &w.TaskID, &w.Index, &w.TaskPath, &w.Channel, &w.Type, (*secretBytes)(&w.Bytes))
 		if err == nil {
 			list[i].Writes = append(list[i].Writes, w)
 		}

@@ -23,11 +23,12 @@ UPDATE crons SET assistant_id = ?, schedule = ?, timezone = ?, end_time = ?, nex
 
 func scanCron(s scanner) (c agent.Cron, err error) {
 	var end, next, created, updated, enabled int64
-	var metadata, payload, request string
+	var metadata string
+	var payload, request secret
 	err = s.Scan(&c.ID, &c.AssistantID, &c.ThreadID, &c.Schedule, &c.Timezone, &end, &next, &enabled, &c.OnRunCompleted, &c.UserID, &metadata,
 		&payload, &request, &created, &updated)
 	c.EndTime, c.NextRun, c.CreatedAt, c.UpdatedAt = fromMicros(end), fromMicros(next), fromMicros(created), fromMicros(updated)
-	c.Metadata, c.Payload, c.Request, c.Enabled = json.RawMessage(metadata), json.RawMessage(payload), json.RawMessage(request), enabled == 1
+	c.Metadata, c.Payload, c.Request, c.Enabled = json.RawMessage(metadata), json.RawMessage(payload.String), json.RawMessage(request.String), enabled == 1
 	return c, err
 }
 
@@ -41,7 +42,7 @@ func getCron(c Conn, id string) (agent.Cron, error) {
 
 func saveCron(c Conn, v agent.Cron) error {
 	_, err := c.Exec(updateCron, v.AssistantID, v.Schedule, v.Timezone, micros(v.EndTime), micros(v.NextRun), bit(v.Enabled), v.OnRunCompleted,
-		object(v.Metadata), object(v.Payload), object(v.Request), micros(v.UpdatedAt), v.ID)
+		object(v.Metadata), hidden(object(v.Payload)), hidden(object(v.Request)), micros(v.UpdatedAt), v.ID)
 	return err
 }
 
@@ -54,7 +55,7 @@ func (a *Agent) CreateCron(ctx context.Context, v agent.Cron) error {
 			}
 		}
 		_, err := c.Exec(insertCron, v.ID, v.AssistantID, v.ThreadID, v.Schedule, v.Timezone, micros(v.EndTime), micros(v.NextRun), bit(v.Enabled),
-			v.OnRunCompleted, v.UserID, object(v.Metadata), object(v.Payload), object(v.Request), micros(v.CreatedAt), micros(v.UpdatedAt))
+			v.OnRunCompleted, v.UserID, object(v.Metadata), hidden(object(v.Payload)), hidden(object(v.Request)), micros(v.CreatedAt), micros(v.UpdatedAt))
 		return err
 	})
 }

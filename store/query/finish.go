@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -197,12 +196,11 @@ const selectBefore = `SELECT base, language, state_updated_at, error, interrupts
 func restore(c Conn, t *thread, runID string, now time.Time) error {
 	scan := func(s scanner) (b thread, err error) {
 		var updated int64
-		var interrupts string
-		var failed, values, state sql.NullString
+		var interrupts, failed, values, state secret
 		if err := s.Scan(&b.Base, &b.Language, &updated, &failed, &interrupts, &values, &state); err != nil {
 			return b, err
 		}
-		b.StateUpdatedAt, b.Interrupts, b.Values, b.State = fromMicros(updated), json.RawMessage(interrupts), raw(values), raw(state)
+		b.StateUpdatedAt, b.Interrupts, b.Values, b.State = fromMicros(updated), json.RawMessage(interrupts.String), values.raw(), state.raw()
 		b.Error, err = scanFailure(failed)
 		return b, err
 	}

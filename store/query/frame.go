@@ -19,7 +19,7 @@ func (a *Agent) AppendFrames(_ context.Context, frames []agent.Frame) agent.Comm
 
 func addFrames(c Conn, frames []agent.Frame) error {
 	for _, f := range frames {
-		if err := c.Send(insertFrame, f.RunID, f.Seq, f.ThreadID, f.ID, f.Event, string(f.Data), agent.FramePosition(f.ID)); err != nil {
+		if err := c.Send(insertFrame, f.RunID, f.Seq, f.ThreadID, f.ID, f.Event, hidden(string(f.Data)), agent.FramePosition(f.ID)); err != nil {
 			return err
 		}
 	}
@@ -29,9 +29,9 @@ func addFrames(c Conn, frames []agent.Frame) error {
 const frameColumns = `run_id, seq, thread_id, id, event, data`
 
 func scanFrame(s scanner) (f agent.Frame, err error) {
-	var data string
+	var data secret
 	err = s.Scan(&f.RunID, &f.Seq, &f.ThreadID, &f.ID, &f.Event, &data)
-	f.Data = json.RawMessage(data)
+	f.Data = json.RawMessage(data.String)
 	return f, err
 }
 

@@ -110,12 +110,13 @@ type item struct {
 }
 
 func scanItem(s scanner) (i item, err error) {
-	var namespace, value string
+	var namespace string
+	var value secret
 	var created, updated int64
 	if err := s.Scan(&namespace, &i.Key, &value, &created, &updated, &i.mortal); err != nil {
 		return i, err
 	}
-	i.Value, i.CreatedAt, i.UpdatedAt = json.RawMessage(value), fromMicros(created), fromMicros(updated)
+	i.Value, i.CreatedAt, i.UpdatedAt = json.RawMessage(value.String), fromMicros(created), fromMicros(updated)
 	return i, json.Unmarshal([]byte(namespace), &i.Namespace)
 }
 
@@ -163,7 +164,7 @@ func (a *Agent) putItem(c Conn, op agent.PutOp, now time.Time) error {
 	if namespace == nil {
 		namespace = []string{}
 	}
-	if _, err := c.Exec(upsertItem, path, op.Key, encode(namespace), string(op.Value), micros(now), micros(now), ttl, expires, fieldsOf(op.Index), op.Indexed); err != nil {
+	if _, err := c.Exec(upsertItem, path, op.Key, encode(namespace), hidden(string(op.Value)), micros(now), micros(now), ttl, expires, fieldsOf(op.Index), op.Indexed); err != nil {
 		return err
 	}
 	return a.putVectors(c, itemKey{path, op.Key}, op.Vectors)

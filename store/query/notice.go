@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -16,14 +15,13 @@ const (
 )
 
 func scanNotice(s scanner) (n agent.Notice, err error) {
-	var run string
-	var values sql.NullString
+	var run, values secret
 	var created int64
 	if err := s.Scan(&n.ID, &n.URL, &run, &values, &n.Attempts, &created); err != nil {
 		return n, err
 	}
-	n.Values, n.CreatedAt = raw(values), fromMicros(created)
-	return n, json.Unmarshal([]byte(run), &n.Run)
+	n.Values, n.CreatedAt = values.raw(), fromMicros(created)
+	return n, json.Unmarshal([]byte(run.String), &n.Run)
 }
 
 // announce keeps the word that a run has ended for whoever its creator named.
@@ -31,7 +29,7 @@ func announce(c Conn, r agent.Run, values json.RawMessage) error {
 	if r.Kwargs.Webhook == "" || r.Status == agent.RunRollback {
 		return nil
 	}
-	_, err := c.Exec(insertNotice, r.ID, r.Kwargs.Webhook, encode(r), text(values), micros(r.EndedAt), micros(r.EndedAt))
+	_, err := c.Exec(insertNotice, r.ID, r.Kwargs.Webhook, hidden(encode(r)), hidden(text(values)), micros(r.EndedAt), micros(r.EndedAt))
 	return err
 }
 

@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -14,9 +13,9 @@ const runColumns = `id, thread_id, assistant_id, graph_id, status, multitask, me
   ended_at, failure, epoch, attempt, instance, checkpointed, cancel_action, cancel_reason`
 
 func scanRun(s scanner) (r agent.Run, err error) {
-	var metadata, kwargs string
+	var metadata string
+	var kwargs, failed secret
 	var created, updated, started, ended int64
-	var failed sql.NullString
 	err = s.Scan(&r.ID, &r.ThreadID, &r.AssistantID, &r.GraphID, &r.Status, &r.Multitask, &metadata, &kwargs, &r.Temporary, &created, &updated,
 		&started, &ended, &failed, &r.Epoch, &r.Attempt, &r.Instance, &r.Checkpointed, &r.CancelAction, &r.CancelReason)
 	if err != nil {
@@ -27,13 +26,13 @@ func scanRun(s scanner) (r agent.Run, err error) {
 	if r.Failure, err = scanFailure(failed); err != nil {
 		return r, err
 	}
-	return r, json.Unmarshal([]byte(kwargs), &r.Kwargs)
+	return r, json.Unmarshal([]byte(kwargs.String), &r.Kwargs)
 }
 
 const insertRun = `INSERT INTO runs (` + runColumns + `) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func addRun(c Conn, r agent.Run) error {
-	return c.Send(insertRun, r.ID, r.ThreadID, r.AssistantID, r.GraphID, r.Status, r.Multitask, object(r.Metadata), encode(r.Kwargs), r.Temporary,
+	return c.Send(insertRun, r.ID, r.ThreadID, r.AssistantID, r.GraphID, r.Status, r.Multitask, object(r.Metadata), hidden(encode(r.Kwargs)), r.Temporary,
 		micros(r.CreatedAt), micros(r.UpdatedAt), micros(r.StartedAt), micros(r.EndedAt), failure(r.Failure), r.Epoch, r.Attempt, r.Instance,
 		r.Checkpointed, r.CancelAction, r.CancelReason)
 }

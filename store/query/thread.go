@@ -2,7 +2,6 @@ package query
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
 	"time"
 
@@ -21,17 +20,17 @@ const threadColumns = `id, metadata, config, status, base, language, created_at,
   ttl_strategy, ttl_minutes, expires_at, followed_until`
 
 func scanThread(s scanner) (t thread, err error) {
-	var metadata, config, interrupts string
+	var metadata string
 	var created, updated, stateUpdated, expires, followed int64
-	var failure, values, state sql.NullString
+	var config, interrupts, failure, values, state secret
 	var ttl agent.TTL
 	err = s.Scan(&t.ID, &metadata, &config, &t.Status, &t.Base, &t.Language, &created, &updated, &stateUpdated, &failure, &interrupts, &values, &state,
 		&ttl.Strategy, &ttl.Minutes, &expires, &followed)
 	if err != nil {
 		return t, err
 	}
-	t.Metadata, t.Config, t.Interrupts = json.RawMessage(metadata), json.RawMessage(config), json.RawMessage(interrupts)
-	t.Values, t.State = raw(values), raw(state)
+	t.Metadata, t.Config, t.Interrupts = json.RawMessage(metadata), json.RawMessage(config.String), json.RawMessage(interrupts.String)
+	t.Values, t.State = values.raw(), state.raw()
 	t.CreatedAt, t.UpdatedAt, t.StateUpdatedAt = fromMicros(created), fromMicros(updated), fromMicros(stateUpdated)
 	t.Followed = fromMicros(followed)
 	if ttl.Strategy != "" {
@@ -42,7 +41,7 @@ func scanThread(s scanner) (t thread, err error) {
 	return t, err
 }
 
-func scanFailure(s sql.NullString) (*agent.Failure, error) {
+func scanFailure(s secret) (*agent.Failure, error) {
 	if !s.Valid {
 		return nil, nil
 	}
@@ -54,7 +53,7 @@ func failure(f *agent.Failure) any {
 	if f == nil {
 		return nil
 	}
-	return encode(f)
+	return hidden(encode(f))
 }
 
 const selectThread = `SELECT ` + threadColumns + ` FROM threads WHERE id = ?`
@@ -95,8 +94,8 @@ const insertThread = `INSERT INTO threads (` + threadColumns + `) VALUES (?, ?, 
 
 func addThread(c Conn, t thread) error {
 	strategy, minutes, expires := t.ttl()
-	_, err := c.Exec(insertThread, t.ID, object(t.Metadata), object(t.Config), t.Status, t.Base, t.Language, micros(t.CreatedAt), micros(t.UpdatedAt),
-		micros(t.StateUpdatedAt), failure(t.Error), object(t.Interrupts), text(t.Values), text(t.State), strategy, minutes, expires)
+	_, err := c.Exec(insertThread, t.ID, object(t.Metadata), hidden(object(t.Config)), t.Status, t.Base, t.Language, micros(t.CreatedAt), micros(t.UpdatedAt),
+		micros(t.StateUpdatedAt), failure(t.Error), hidden(object(t.Interrupts)), hidden(text(t.Values)), hidden(text(t.State)), strategy, minutes, expires)
 	return err
 }
 
@@ -106,8 +105,8 @@ UPDATE threads SET metadata = ?, config = ?, status = ?, base = ?, language = ?,
 
 func saveThread(c Conn, t thread) error {
 	strategy, minutes, expires := t.ttl()
-	return c.Send(updateThread, object(t.Metadata), object(t.Config), t.Status, t.Base, t.Language, micros(t.UpdatedAt), micros(t.StateUpdatedAt),
-		failure(t.Error), object(t.Interrupts), text(t.Values), text(t.State), strategy, minutes, expires, t.ID)
+	return c.Send(updateThread, object(t.Metadata), hidden(object(t.Config)), t.Status, t.Base, t.Language, micros(t.UpdatedAt), micros(t.StateUpdatedAt),
+		failure(t.Error), hidden(object(t.Interrupts)), hidden(text(t.Values)), hidden(text(t.State)), strategy, minutes, expires, t.ID)
 }
 
 // CreateThread inserts a thread.

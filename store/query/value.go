@@ -12,7 +12,7 @@ SELECT value FROM kept_values WHERE key = ? AND expires_at > ?`
 // KeptValue returns a value that is not over.
 func (a *Agent) KeptValue(ctx context.Context, key string, now time.Time) (json.RawMessage, error) {
 	found, err := read(ctx, a.engine, func(c Conn) ([]string, error) {
-		return all(c, scanValue, keptValue, key, micros(now))
+		return all(c, scanKept, keptValue, key, micros(now))
 	})
 	if err != nil || len(found) == 0 {
 		return nil, err
@@ -20,7 +20,11 @@ func (a *Agent) KeptValue(ctx context.Context, key string, now time.Time) (json.
 	return json.RawMessage(found[0]), nil
 }
 
-func scanValue(s scanner) (v string, err error) { return v, s.Scan(&v) }
+func scanKept(s scanner) (string, error) {
+	var v secret
+	err := s.Scan(&v)
+	return v.String, err
+}
 
 const keepValue = `
 INSERT INTO kept_values (key, value, expires_at) VALUES (?, ?, ?)
@@ -29,7 +33,7 @@ ON CONFLICT (key) DO UPDATE SET value = excluded.value, expires_at = excluded.ex
 // KeepValue keeps a value in place of what the key had.
 func (a *Agent) KeepValue(ctx context.Context, key string, value json.RawMessage, until time.Time) error {
 	return a.engine.Write(ctx, func(c Conn) error {
-		_, err := c.Exec(keepValue, key, string(value), micros(until))
+		_, err := c.Exec(keepValue, key, hidden(string(value)), micros(until))
 		return err
 	})
 }

@@ -88,6 +88,8 @@ type RunMessage struct {
 	Durability      *string         `json:"durability"`
 	StrictResume    bool            `json:"strict_resume"`
 	Credit          int             `json:"credit"`
+
+	EncryptionContext json.RawMessage `json:"encryption_context,omitempty"`
 }
 
 // RunOf makes the envelope of RUN from a job.
@@ -97,7 +99,7 @@ func RunOf(j agent.Job, credit int) RunMessage {
 		RunID: j.Run.ID, ThreadID: j.Run.ThreadID, AssistantID: j.Run.AssistantID, GraphID: j.Run.GraphID,
 		Attempt: j.Run.Attempt, Epoch: j.Run.Epoch, Temporary: j.Run.Temporary, Resume: j.Resume, Fresh: j.Fresh, Input: k.Input,
 		Command: k.Command, Config: k.Config, Context: k.Context, StreamMode: k.StreamMode, Subgraphs: k.Subgraphs,
-		InterruptBefore: k.InterruptBefore, InterruptAfter: k.InterruptAfter, StrictResume: k.StrictResume, Credit: credit,
+		InterruptBefore: k.InterruptBefore, InterruptAfter: k.InterruptAfter, StrictResume: k.StrictResume, Credit: credit, EncryptionContext: k.EncryptionContext,
 	}
 	if m.StreamMode == nil {
 		m.StreamMode = []string{}

@@ -1,0 +1,4 @@
+-- +goose Up
+-- What is remembered of the encryption of this store: proof is a known text, sealed, and key the key as the application's
+-- own handlers have encrypted it; NULL = it is elsewhere.
+CREATE TABLE sealing (id BIGINT PRIMARY KEY CHECK (id = 1), proof BYTEA NOT NULL, key TEXT COLLATE "C");
