@@ -151,7 +151,9 @@ func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, 
 	if err != nil {
 		return agent.Admission{}, err
 	}
-	return e.makeAdmission(r, a, thread), nil
+	made := e.makeAdmission(r, a, thread)
+	made.Run.Kwargs.EncryptionContext = agent.EncryptionContextFrom(ctx)
+	return made, nil
 }
 
 // namedAssistant returns the assistant that a run or a cron names.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/slipway-dev/slipway/agent"
@@ -30,7 +31,7 @@ func (a *Agent) PutCheckpoint(_ context.Context, f agent.Fence, cp agent.Checkpo
 				return fmt.Errorf("put a blob: %w", err)
 			}
 		}
-		err = c.Send(putCheckpoint, cp.ThreadID, cp.Namespace, cp.ID, cp.ParentID, cp.RunID, cp.Language, object(cp.Metadata), object(cp.Header))
+		err = c.Send(putCheckpoint, cp.ThreadID, cp.Namespace, cp.ID, cp.ParentID, cp.RunID, cp.Language, secretObject(object(cp.Metadata)), object(cp.Header))
 		if err != nil {
 			return fmt.Errorf("put a checkpoint: %w", err)
 		}
@@ -77,7 +78,8 @@ func (a *Agent) PutWrites(_ context.Context, f agent.Fence, key agent.Checkpoint
 const checkpointColumns = `thread_id, ns, id, parent_id, run_id, language, metadata, header`
 
 func scanCheckpoint(s scanner) (t agent.CheckpointTuple, err error) {
-	var metadata, header string
+	var metadata secretObject
+	var header string
 	err = s.Scan(&t.ThreadID, &t.Namespace, &t.ID, &t.ParentID, &t.RunID, &t.Language, &metadata, &header)
 	t.Metadata, t.Header = json.RawMessage(metadata), json.RawMessage(header)
 	return t, err
@@ -113,13 +115,20 @@ func (a *Agent) checkpoints(c Conn, q agent.CheckpointQuery) ([]agent.Checkpoint
 	if q.Before != "" {
 		w.and("id < ?", q.Before)
 	}
-	if q.Filter != nil {
+	inSQL, limit := !a.sealed(), q.Limit // what is sealed is looked into when it has been opened
+	if q.Filter != nil && inSQL {
 		w.and(a.dialect.Contains("metadata"), string(q.Filter))
+	} else if q.Filter != nil {
+		limit = 0
 	}
-	tail, args := w.page(" ORDER BY id DESC", q.Limit, 0)
+	tail, args := w.page(" ORDER BY id DESC", limit, 0)
 	list, err := all(c, scanCheckpoint, `SELECT `+checkpointColumns+` FROM checkpoints`+tail, args...)
 	if err != nil {
 		return nil, err
+	}
+	if q.Filter != nil && !inSQL {
+		list = slices.DeleteFunc(list, func(t agent.CheckpointTuple) bool { return !Contains(string(t.Metadata), string(q.Filter)) })
+		list = window(list, q.Limit, 0)
 	}
 	if err := fillValues(c, list); err != nil {
 		return nil, err

@@ -198,11 +198,31 @@ func below(prefix []string, now time.Time) *where {
 
 func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time, met *[]itemKey) ([]agent.Item, error) {
 	w := below(op.Prefix, now)
-	if f := object(op.Filter); f != "{}" {
-		w.and(a.dialect.Matches("value"), f)
+	filter := object(op.Filter)
+	if a.sealed() && (filter != "{}" || op.Access != nil) {
+		return a.searchOpened(c, op, filter, w, met)
+	}
+	if filter != "{}" {
+		w.and(a.dialect.Matches("value"), filter)
 	}
 	w.allow(a.dialect.AllowsItem(), op.Access)
 	found, err := a.findItems(c, op, w)
+	return shown(op, found, met), err
+}
+
+// searchOpened looks into sealed values once they have been opened.
+func (a *Agent) searchOpened(c Conn, op agent.SearchOp, filter string, w *where, met *[]itemKey) ([]agent.Item, error) {
+	all := op
+	all.Limit, all.Offset = unbounded, 0
+	found, err := a.findItems(c, all, w)
+	found = slices.DeleteFunc(found, func(i item) bool {
+		return filter != "{}" && !Matches(string(i.Value), filter) || !op.Access.AllowsItem(i.Namespace, i.Key, i.Value)
+	})
+	return shown(op, window(found, op.Limit, op.Offset), met), err
+}
+
+// shown shows items and notes those whose time to live a search restarts.
+func shown(op agent.SearchOp, found []item, met *[]itemKey) []agent.Item {
 	items := make([]agent.Item, 0, len(found))
 	for _, i := range found {
 		items = append(items, i.Item)
@@ -210,7 +230,7 @@ func (a *Agent) searchItems(c Conn, op agent.SearchOp, now time.Time, met *[]ite
 			*met = append(*met, itemKey{itemPath(i.Namespace), i.Key})
 		}
 	}
-	return items, err
+	return items
 }
 
 func (a *Agent) findItems(c Conn, op agent.SearchOp, w *where) ([]item, error) {

@@ -181,11 +181,12 @@ func (a *Agent) Unindexed(ctx context.Context, index string, behind *agent.Unind
 		after = itemKey{itemPath(behind.Namespace), behind.Key}
 	}
 	scan := func(s scanner) (u agent.Unindexed, err error) {
-		var namespace, value, fields string
+		var namespace, fields string
+		var value secret
 		if err := s.Scan(&namespace, &u.Key, &value, &fields); err != nil {
 			return u, err
 		}
-		u.Value, u.Fields = json.RawMessage(value), json.RawMessage(fields)
+		u.Value, u.Fields = json.RawMessage(value.String), json.RawMessage(fields)
 		return u, json.Unmarshal([]byte(namespace), &u.Namespace)
 	}
 	return read(ctx, a.engine, func(c Conn) ([]agent.Unindexed, error) {
@@ -193,14 +194,29 @@ func (a *Agent) Unindexed(ctx context.Context, index string, behind *agent.Unind
 	})
 }
 
-const markIndexed = `UPDATE items SET indexed = ? WHERE path = ? AND key = ? AND value = ? AND fields = ?`
+const (
+	storedValue = `SELECT value FROM items WHERE path = ? AND key = ?`
+	markIndexed = `UPDATE items SET indexed = ? WHERE path = ? AND key = ? AND fields = ?`
+)
+
+// unchanged says whether an item still has the value that its vectors were made from; a sealed one is opened for that.
+func unchanged(c Conn, k itemKey, value json.RawMessage) (bool, error) {
+	stored, ok, err := one(c, func(s scanner) (v secret, err error) { return v, s.Scan(&v) }, storedValue, k.path, k.key)
+	return ok && stored.String == string(value), err
+}
 
 // IndexItems stores the vectors of items that have not changed.
 func (a *Agent) IndexItems(ctx context.Context, index string, items []agent.Unindexed) error {
 	return a.engine.Write(ctx, func(c Conn) error {
 		for _, i := range items {
 			k := itemKey{itemPath(i.Namespace), i.Key}
-			n, err := c.Exec(markIndexed, index, k.path, k.key, string(i.Value), fieldsOf(i.Fields))
+			if same, err := unchanged(c, k, i.Value); err != nil || !same {
+				if err != nil {
+					return err
+				}
+				continue
+			}
+			n, err := c.Exec(markIndexed, index, k.path, k.key, fieldsOf(i.Fields))
 			if err != nil {
 				return err
 			}

@@ -32,7 +32,7 @@ func (a *Agent) PatchState(ctx context.Context, threadID string, metadata json.R
 		if err != nil {
 			return agent.CheckpointKey{}, err
 		}
-		if _, err := c.Exec(patchMetadata, string(merged), threadID, latest.ID); err != nil {
+		if _, err := c.Exec(patchMetadata, secretObject(merged), threadID, latest.ID); err != nil {
 			return agent.CheckpointKey{}, err
 		}
 		return latest.CheckpointKey, patchShown(c, t, metadata, now)

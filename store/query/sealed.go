@@ -40,6 +40,19 @@ func hiddenBytes(v agent.Typed) any {
 	return secretBytes(v.Bytes)
 }
 
+// secretObject is the metadata of a checkpoint: its keys and what the server itself reads stay in clear, all other values
+// are sealed one by one.
+type secretObject string
+
+// clearKey says whether a value of a checkpoint's metadata stays in clear: it is the library's or the server's own.
+func clearKey(name string) bool {
+	switch name {
+	case "source", "step", "parents", "run_id", "thread_id", "graph_id", "assistant_id", "run_attempt", "created_by", "counters_since_delta_snapshot":
+		return true
+	}
+	return strings.HasPrefix(name, "langgraph_")
+}
+
 // sealedMark begins a sealed text, which is a JSON string so that it may stand wherever JSON is expected.
 const sealedMark = `"sealed:1:`
 
@@ -106,7 +119,7 @@ func (c sealingConn) Query(query string, args ...any) (Rows, error) {
 func (c sealingConn) seal(args []any) ([]any, error) {
 	isSecret := func(a any) bool {
 		switch a.(type) {
-		case secret, secretBytes:
+		case secret, secretBytes, secretObject:
 			return true
 		}
 		return false
@@ -122,6 +135,8 @@ func (c sealingConn) seal(args []any) ([]any, error) {
 			out[i], err = sealText(c.cipher, v)
 		case secretBytes:
 			out[i], err = sealBytes(c.cipher, v)
+		case secretObject:
+			out[i], err = sealObject(c.cipher, v)
 		}
 		if err != nil {
 			return nil, err
@@ -152,6 +167,47 @@ func sealBytes(c agent.Cipher, v secretBytes) (any, error) {
 	return append([]byte(sealedBytesMark), sealed...), nil
 }
 
+func sealObject(c agent.Cipher, object secretObject) (any, error) {
+	if c == nil {
+		return string(object), nil
+	}
+	return eachValue(object, func(name string, value json.RawMessage) (json.RawMessage, error) {
+		if clearKey(name) {
+			return value, nil
+		}
+		sealed, err := sealText(c, secret{String: string(value), Valid: true})
+		if err != nil {
+			return nil, err
+		}
+		return json.RawMessage(sealed.(string)), nil //nolint:forcetypeassert // a valid secret
+	})
+}
+
+func openObject(c agent.Cipher, object secretObject) (secretObject, error) {
+	if !strings.Contains(string(object), sealedMark) {
+		return object, nil
+	}
+	opened, err := eachValue(object, func(_ string, value json.RawMessage) (json.RawMessage, error) {
+		plain, err := openText(c, string(value))
+		return json.RawMessage(plain), err
+	})
+	return secretObject(opened), err
+}
+
+func eachValue(object secretObject, change func(name string, value json.RawMessage) (json.RawMessage, error)) (string, error) {
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal([]byte(object), &values); err != nil {
+		return "", fmt.Errorf("read the metadata of a checkpoint: %w", err)
+	}
+	for name, value := range values {
+		var err error
+		if values[name], err = change(name, value); err != nil {
+			return "", err
+		}
+	}
+	return encode(values), nil
+}
+
 // sealedRows opens the secrets of rows.
 type sealedRows struct {
 	Rows
@@ -169,6 +225,8 @@ func (r sealedRows) Scan(dest ...any) error {
 			stored[i] = (*sql.NullString)(v)
 		case *secretBytes:
 			stored[i] = (*[]byte)(v)
+		case *secretObject:
+			stored[i] = (*string)(v)
 		}
 	}
 	if err := r.Rows.Scan(stored...); err != nil {
@@ -181,6 +239,8 @@ func (r sealedRows) Scan(dest ...any) error {
 			v.String, err = openText(r.cipher, v.String)
 		case *secretBytes:
 			*v, err = openBytes(r.cipher, *v)
+		case *secretObject:
+			*v, err = openObject(r.cipher, *v)
 		}
 		if err != nil {
 			return err
@@ -191,7 +251,7 @@ func (r sealedRows) Scan(dest ...any) error {
 
 func isHidden(dest any) bool {
 	switch dest.(type) {
-	case *secret, *secretBytes:
+	case *secret, *secretBytes, *secretObject:
 		return true
 	}
 	return false
@@ -230,6 +290,10 @@ func open(c agent.Cipher, raw []byte) ([]byte, error) {
 	}
 	return plain, nil
 }
+
+// sealed says whether values are sealed, so that the database cannot look into them.
+func (a *Agent) sealed() bool { return *a.cipher != nil }
+
 
 // SealWith makes the store seal everything it writes from now on. It is called before the store is used.
 func (a *Agent) SealWith(c agent.Cipher) { *a.cipher = c }

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/slipway-dev/slipway"
@@ -174,7 +175,7 @@ func (a *Agent) threadsWhere(q agent.ThreadQuery) *where {
 	if !q.Now.IsZero() {
 		w.and("(ttl_strategy <> 'delete' OR expires_at > ?)", micros(q.Now))
 	}
-	if q.Values != nil {
+	if q.Values != nil && !a.sealed() {
 		w.and(a.dialect.Contains("vals"), string(q.Values))
 	}
 	return w
@@ -188,8 +189,17 @@ func (a *Agent) Threads(ctx context.Context, q agent.ThreadQuery) ([]agent.Threa
 		return nil, err
 	}
 	return read(ctx, a.engine, func(c Conn) ([]agent.Thread, error) {
-		tail, args := a.threadsWhere(q).page(order, q.Limit, q.Offset)
+		limit, offset := q.Limit, q.Offset
+		byValues := q.Values != nil && a.sealed()
+		if byValues {
+			limit, offset = 0, 0
+		}
+		tail, args := a.threadsWhere(q).page(order, limit, offset)
 		rows, err := all(c, scanThread, `SELECT `+threadColumns+` FROM threads`+tail, args...)
+		if byValues {
+			rows = slices.DeleteFunc(rows, func(t thread) bool { return !Contains(string(t.Values), string(q.Values)) })
+			rows = window(rows, q.Limit, q.Offset)
+		}
 		out := make([]agent.Thread, len(rows))
 		for i, r := range rows {
 			out[i] = r.Thread
@@ -200,6 +210,11 @@ func (a *Agent) Threads(ctx context.Context, q agent.ThreadQuery) ([]agent.Threa
 
 // CountThreads counts what Threads would list without bounds.
 func (a *Agent) CountThreads(ctx context.Context, q agent.ThreadQuery) (int, error) {
+	if q.Values != nil && a.sealed() {
+		q.Limit, q.Offset = 0, 0
+		list, err := a.Threads(ctx, q)
+		return len(list), err
+	}
 	return read(ctx, a.engine, func(c Conn) (int, error) {
 		w := a.threadsWhere(q)
 		n, _, err := one(c, scalar[int], `SELECT count(*) FROM threads`+w.text, w.args...)
