@@ -41,6 +41,8 @@ type Config struct {
 	Buffer        int                             // frames kept for one slow reader before its subscription is closed (4096)
 	Graphs        map[string]Graph
 	Auth          AuthConfig
+	// Savers are the languages whose graphs keep their checkpoints in a checkpointer of the application.
+	Savers []slipway.Language
 	// Parts names what else of the application the workers of each language load; the deployment is not ready before they have.
 	Parts map[slipway.Language][]agent.PartName
 }

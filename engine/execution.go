@@ -23,7 +23,8 @@ type execution struct {
 	timeout  *time.Timer
 	grace    *time.Timer // runs out when a cancelled run does not stop
 	timedOut bool
-	over     bool // Done, Lost or handed back: nothing the worker says counts any more
+	action   string // of the cancel it was told; "" = none
+	over     bool   // Done, Lost or handed back: nothing the worker says counts any more
 
 	feedback <-chan map[string]string // the run's feedback addresses, soon after its start; nil = it asks for none
 	urls     map[string]string        // that were told to its readers
@@ -53,11 +54,17 @@ func (e *Engine) launch(r agent.Run, s *seat, fresh bool) {
 	x.mu.Lock()
 	x.timeout = time.AfterFunc(e.cfg.RunTimeout, x.expire)
 	x.mu.Unlock()
-	resume := r.Epoch > 1 && r.Checkpointed && !r.Temporary
-	s.w.Run(agent.Job{Run: r, Resume: resume, Fresh: fresh}, x)
-	if asked != nil {
-		x.cancel(asked.action, asked.reason)
+	begin := func() {
+		s.w.Run(agent.Job{Run: r, Resume: x.wrote(), Fresh: fresh}, x)
+		if asked != nil {
+			x.cancel(asked.action, asked.reason)
+		}
 	}
+	if r.Epoch > 1 && e.savesElsewhere(r.GraphID) { // asks user code, which the dispatcher does not wait for
+		go begin()
+		return
+	}
+	begin()
 }
 
 // launchClaimed starts a run from the queue. Whoever watches it may be another instance that has not been heard of yet, so
@@ -246,6 +253,7 @@ func (x *execution) conclude(d agent.Done) {
 
 // store makes the end durable and then tells everybody.
 func (x *execution) store(d agent.Done) {
+	x.undo()
 	f := agent.Finish{Fence: fenceOf(x.run), Snapshot: d.Snapshot}
 	f.Status, f.Failure = x.verdict(d)
 	if f.Status == agent.RunSuccess {
@@ -276,6 +284,7 @@ func (x *execution) verdict(d agent.Done) (agent.RunStatus, *agent.Failure) {
 // requeue gives the run back, or ends it where its attempts are used up or a cancel is recorded. Frames that are kept go
 // before it: whoever claims the run next numbers his own after them.
 func (x *execution) requeue(free bool) {
+	x.undo()
 	x.t.flushed()
 	finished, err := retry(x, func() (agent.Finished, error) {
 		return x.e.store.Requeue(context.Background(), fenceOf(x.run), free, x.e.cfg.MaxAttempts, x.e.clock())
@@ -372,6 +381,7 @@ func (x *execution) cancel(action, reason string) {
 		x.mu.Unlock()
 		return
 	}
+	x.action = action
 	if x.grace == nil {
 		x.grace = time.AfterFunc(x.e.cfg.CancelGrace, func() {
 			x.e.log.Warn("run did not stop, its worker is killed", "run_id", x.run.ID, "worker", x.seat.info.ID)

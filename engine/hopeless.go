@@ -62,8 +62,8 @@ func (e *Engine) whyNot(graphID string) string {
 	switch {
 	case !known:
 		return fmt.Sprintf("graph %q is not part of the deployment's revision any more; deploy a revision that has it and start the run again", graphID)
-	case e.failures[graphID] != "":
-		return fmt.Sprintf("graph %q cannot be loaded: %s", graphID, e.failures[graphID])
+	case e.unable(graphID) != "":
+		return fmt.Sprintf("graph %q cannot be loaded: %s", graphID, e.unable(graphID))
 	case e.stillborn[string(g.Language)] >= hopelessAfter:
 		return fmt.Sprintf("the %s worker of graph %q does not start: %s", g.Language, graphID, e.broken[string(g.Language)])
 	}

@@ -151,6 +151,11 @@ func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, 
 	if err != nil {
 		return agent.Admission{}, err
 	}
+	if r.Multitask == agent.MultitaskRollback {
+		if err := e.checkRollback(ctx, a.GraphID); err != nil {
+			return agent.Admission{}, err
+		}
+	}
 	made := e.makeAdmission(r, a, thread)
 	made.Run.Kwargs.EncryptionContext = agent.EncryptionContextFrom(ctx)
 	return made, nil
@@ -253,6 +258,9 @@ func (e *Engine) DeleteRun(ctx context.Context, threadID, runID string) error {
 		return err
 	}
 	if !inFlight(r) {
+		if err := e.saverForgetRun(ctx, r); err != nil {
+			return err
+		}
 		return e.store.DeleteRun(ctx, r.ThreadID, runID)
 	}
 	if err := e.cancelIfInFlight(ctx, r, agent.CancelRollback, "run deleted"); err != nil {

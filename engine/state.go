@@ -34,7 +34,7 @@ func (e *Engine) State(ctx context.Context, q StateRequest) (json.RawMessage, er
 	case latest:
 		return t.State, nil
 	}
-	if err := e.requireCheckpoint(ctx, t.ID, q.Checkpoint); err != nil {
+	if err := e.requireCheckpoint(ctx, t.ID, q.Checkpoint, e.threadSavesElsewhere(t)); err != nil {
 		return nil, err
 	}
 	return e.askState(ctx, t, q)
@@ -65,8 +65,8 @@ func (e *Engine) liveState(ctx context.Context, t agent.Thread) (json.RawMessage
 }
 
 // requireCheckpoint refuses a checkpoint that the thread does not have; a graph would take it for an empty state.
-func (e *Engine) requireCheckpoint(ctx context.Context, threadID string, k agent.CheckpointKey) error {
-	if k.ID == "" {
+func (e *Engine) requireCheckpoint(ctx context.Context, threadID string, k agent.CheckpointKey, elsewhere bool) error {
+	if k.ID == "" || elsewhere {
 		return nil
 	}
 	k.ThreadID = threadID

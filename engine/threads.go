@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"encoding/json"
+	"errors"
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
@@ -62,8 +63,10 @@ func (e *Engine) PatchThread(ctx context.Context, id string, metadata json.RawMe
 // ids are no error (reference 3).
 func (e *Engine) Prune(ctx context.Context, ids []string, keepLatest bool) (pruned int, err error) {
 	for _, id := range ids {
-		_, err := e.Thread(ctx, id)
+		t, err := e.Thread(ctx, id)
 		switch {
+		case err == nil && keepLatest && e.threadSavesElsewhere(t):
+			err = e.saverDo(ctx, t, func(w agent.Worker) error { return agent.SaverPrune(ctx, w, []string{id}, true) })
 		case err == nil && keepLatest:
 			err = e.store.PruneCheckpoints(ctx, []string{id}, true)
 		case err == nil:
@@ -108,6 +111,9 @@ func (e *Engine) dropThread(ctx context.Context, id, reason string) error {
 				return err
 			}
 		}
+		if err := e.saverForget(ctx, id); err != nil {
+			return err
+		}
 		if err = e.store.DeleteThread(ctx, id); err == nil {
 			e.closeHub(id)
 		}
@@ -132,5 +138,24 @@ func (e *Engine) CopyThread(ctx context.Context, id string) (agent.Thread, error
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
 		return t, slipway.Errorf(slipway.CodeConflict, "Thread with ID %s not found", id)
 	}
-	return t, err
+	if err != nil {
+		return t, err
+	}
+	err = e.saverDo(ctx, t, func(w agent.Worker) error { return agent.SaverCopyThread(ctx, w, id, t.ID) })
+	if err != nil {
+		return t, errors.Join(err, e.store.DeleteThread(context.WithoutCancel(ctx), t.ID))
+	}
+	return t, nil
+}
+
+// saverForget removes the checkpoints of a thread from the application's checkpointer.
+func (e *Engine) saverForget(ctx context.Context, id string) error {
+	if len(e.cfg.Savers) == 0 {
+		return nil
+	}
+	t, err := e.store.Thread(ctx, id)
+	if err != nil {
+		return err
+	}
+	return e.saverDo(ctx, t, func(w agent.Worker) error { return agent.SaverDeleteThread(ctx, w, id) })
 }

@@ -32,6 +32,10 @@ func (e *Engine) sweepThreads(ctx context.Context) error {
 
 func (e *Engine) expire(ctx context.Context, t agent.Thread) error {
 	if t.TTL.Strategy == agent.TTLKeepLatest {
+		if err := e.saverDo(ctx, t, func(w agent.Worker) error { return agent.SaverPrune(ctx, w, []string{t.ID}, true) }); err != nil &&
+			slipway.ErrorCode(err) != slipway.CodeInvalid { // a checkpointer that cannot prune keeps everything
+			return err
+		}
 		return e.store.KeepLatest(ctx, t.ID, e.clock())
 	}
 	err := e.dropThread(ctx, t.ID, "thread expired")

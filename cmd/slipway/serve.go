@@ -165,8 +165,12 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 		}
 	}
 	parts := map[slipway.Language][]agent.PartName{}
+	var savers []slipway.Language
 	for language, p := range s.parts {
 		parts[language] = p.Names()
+		if p.Checkpointer != nil && p.Checkpointer.Path != "" {
+			savers = append(savers, language)
+		}
 	}
 	sweepEvery, sweepLimit := s.config.threadSweep()
 	return engine.Config{
@@ -175,7 +179,7 @@ func (s agentServer) engineConfig(instance string, getenv func(string) string) e
 		Feedback: feedbackOf(getenv),
 		NextDate: schedule.Next, Items: s.config.items(), Index: s.config.index(), ItemsEvery: s.config.itemSweep(),
 		Instance: instance, RevisionID: getenv("LANGSMITH_HOST_REVISION_ID"), Version: version, MaxAttempts: s.settings.maxAttempts,
-		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs, Parts: parts,
+		RunTimeout: s.settings.runTimeout, DrainGrace: s.settings.drainGrace, StreamTTL: s.settings.streamTTL, Graphs: graphs, Parts: parts, Savers: savers,
 		Auth: s.config.Auth.engine(s.settings.studio),
 	}
 }
