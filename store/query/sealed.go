@@ -294,7 +294,6 @@ func open(c agent.Cipher, raw []byte) ([]byte, error) {
 // sealed says whether values are sealed, so that the database cannot look into them.
 func (a *Agent) sealed() bool { return *a.cipher != nil }
 
-
 // SealWith makes the store seal everything it writes from now on. It is called before the store is used.
 func (a *Agent) SealWith(c agent.Cipher) { *a.cipher = c }
 
