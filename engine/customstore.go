@@ -7,13 +7,8 @@ import (
 	"github.com/slipway-dev/slipway/agent"
 )
 
-// StoreBatch runs operations of the key-value store in order (reference 7, 15): in the store of the application, if it has
-// one.
-func (e *Engine) StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error) {
-	ops = e.cfg.Items.Apply(ops)
-	if !e.hasPart(agent.PartStore) {
-		return e.store.StoreBatch(ctx, ops, e.clock())
-	}
+// customBatch runs operations in the store of the application.
+func (e *Engine) customBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error) {
 	w, err := e.partWorker(ctx, agent.PartStore)
 	if err != nil {
 		return nil, err

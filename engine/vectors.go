@@ -28,6 +28,9 @@ const (
 // same: the error is CodeUnavailable and tells so, and they are indexed later.
 func (e *Engine) StoreBatch(ctx context.Context, ops []agent.StoreOp) ([]agent.StoreResult, error) {
 	ops = e.cfg.Items.Apply(ops)
+	if e.hasPart(agent.PartStore) {
+		return e.customBatch(ctx, ops)
+	}
 	ops, unembedded := e.embedOps(ctx, ops)
 	if errors.Is(unembedded, errFields) {
 		return nil, unembedded
