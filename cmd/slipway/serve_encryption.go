@@ -204,3 +204,7 @@ func (f firstWorker) WorkerFailed(_ string, err error) {
 	default:
 	}
 }
+
+func (f firstWorker) StoreBatch(context.Context, []agent.StoreOp) ([]agent.StoreResult, error) {
+	return nil, slipway.Errorf(slipway.CodeInvalid, "this worker only encrypts")
+}
