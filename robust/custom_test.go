@@ -43,6 +43,8 @@ class Saver(InMemorySaver):
     async def aput(self, *args):
         out = await super().aput(*args)
         self.keep()
+        with open(os.path.join(HERE, "puts"), "a") as f:
+            f.write(args[0]["configurable"]["thread_id"] + "\n")
         return out
 
     async def aput_writes(self, *args):
@@ -150,9 +152,9 @@ func TestTheApplicationsOwnCheckpointerAndStore(t *testing.T) {
 	}
 }
 
-// counted says whether the checkpointer has a checkpoint of the run's thread yet.
+// counted says whether the checkpointer has n checkpoints of the run's thread yet.
 func (f *fleet) counted(a acknowledged, n int) error {
-	raw, err := os.ReadFile(filepath.Join(f.kept(), "checkpoints"))
+	raw, err := os.ReadFile(filepath.Join(f.kept(), "puts"))
 	if err == nil && bytes.Count(raw, []byte(a.ThreadID)) < n {
 		err = os.ErrNotExist
 	}
