@@ -321,8 +321,12 @@ type acknowledged struct {
 	total    int
 }
 
-// begin makes a thread and a background run on it.
+// run makes a thread and a background run on it.
 func (m *member) run(total, pause int, more string) (acknowledged, error) {
+	return m.begin(fmt.Sprintf(`{"total":%d,"pause":%d}`, total, pause), total, more)
+}
+
+func (m *member) begin(input string, total int, more string) (acknowledged, error) {
 	var thread struct {
 		ThreadID string `json:"thread_id"`
 	}
@@ -330,7 +334,7 @@ func (m *member) run(total, pause int, more string) (acknowledged, error) {
 		return acknowledged{}, err
 	}
 	a := acknowledged{total: total}
-	body := fmt.Sprintf(`{"assistant_id":"steps","input":{"total":%d,"pause":%d}%s}`, total, pause, more)
+	body := fmt.Sprintf(`{"assistant_id":"steps","input":%s%s}`, input, more)
 	err := ask(http.MethodPost, m.address+"/threads/"+thread.ThreadID+"/runs", body, &a)
 	return a, err
 }

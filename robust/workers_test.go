@@ -17,6 +17,8 @@ import (
 
 	"github.com/slipway-dev/slipway"
 	"github.com/slipway-dev/slipway/agent"
+	"github.com/slipway-dev/slipway/store/postgres"
+	"github.com/slipway-dev/slipway/store/postgres/pgtest"
 	"github.com/slipway-dev/slipway/store/sqlite"
 	"github.com/slipway-dev/slipway/worker/supervise"
 	"github.com/slipway-dev/slipway/worker/workertest"
@@ -129,29 +131,43 @@ func poolOver(store agent.Store, p supervise.Program, lines func(supervise.Line)
 	return supervise.New(supervise.Config{Programs: []supervise.Program{p}}, store, time.Now, slog.New(slog.DiscardHandler), lines)
 }
 
-// The saver of each language passes the published conformance suite of its library, through the link, on the real store.
+// The saver of each language passes the published conformance suite of its library, through the link, on either database.
 func TestSaversPassTheirSuitesOnTheRealStore(t *testing.T) {
 	t.Parallel()
 	for _, language := range []slipway.Language{slipway.Python, slipway.Node} {
 		t.Run(string(language), func(t *testing.T) {
 			t.Parallel()
-			h := listener{said: make(chan string, 1), all: &strings.Builder{}, mu: &sync.Mutex{}, store: agentStore(t)}
-			p := poolOver(h.store, conformance(t, language), h.line)
-			t.Cleanup(p.Stop)
-			if err := p.Start(h); err != nil {
+			saverPasses(t, language, agentStore(t))
+		})
+		t.Run(string(language)+" on Postgres", func(t *testing.T) {
+			t.Parallel()
+			store, err := postgres.OpenAgent(t.Context(), pgtest.URL(t), "agent_test")
+			if err != nil {
 				t.Fatal(err)
 			}
-			select {
-			case got := <-h.said:
-				if !strings.HasSuffix(got, "missed {}") {
-					t.Errorf("got %s", got)
-				}
-			case <-time.After(4 * time.Minute):
-				h.mu.Lock()
-				defer h.mu.Unlock()
-				t.Errorf("the suite did not end; it said\n%s", h.all)
-			}
+			t.Cleanup(func() { _ = store.Close() })
+			saverPasses(t, language, store)
 		})
+	}
+}
+
+func saverPasses(t *testing.T, language slipway.Language, store agent.Store) {
+	t.Helper()
+	h := listener{said: make(chan string, 1), all: &strings.Builder{}, mu: &sync.Mutex{}, store: store}
+	p := poolOver(h.store, conformance(t, language), h.line)
+	t.Cleanup(p.Stop)
+	if err := p.Start(h); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case got := <-h.said:
+		if !strings.HasSuffix(got, "missed {}") {
+			t.Errorf("got %s", got)
+		}
+	case <-time.After(4 * time.Minute):
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		t.Errorf("the suite did not end; it said\n%s", h.all)
 	}
 }
 
