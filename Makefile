@@ -6,7 +6,7 @@ DATA_DIR ?= $(HOME)/.slipway
 TOOLS := $(CURDIR)/.tools
 GOLANGCI_LINT_VERSION := v2.14.0
 
-.PHONY: otelcol test-otelcol bench-collector build up down check test test-githost test-workers test-go lint fmt bench proof-telemetry clean
+.PHONY: test-kills otelcol test-otelcol bench-collector build up down check test test-githost test-workers test-go lint fmt bench proof-telemetry clean
 
 build: ## bin/slipway, one static binary
 	go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)" -o bin/slipway ./cmd/slipway
@@ -25,6 +25,10 @@ test: test-go test-workers ## what CI runs
 
 test-go: build
 	go test -timeout 20m ./...
+	SLIPWAY_TEST_DATABASE=postgres go test -timeout 10m ./engine
+
+test-kills: ## agent servers killed under load a hundred times, on SQLite and on Postgres
+	SLIPWAY_ROBUST_KILLS=100 go test -timeout 60m -count=1 -v -run ServersAreKilled ./robust
 
 # A real Gitea, built once from its Go module (about ten minutes) into the user's cache.
 GITEA_VERSION := v1.26.0

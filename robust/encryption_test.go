@@ -2,7 +2,9 @@ package robust_test
 
 import (
 	"bytes"
+	"encoding/base64"
 	"encoding/json"
+	"io"
 	"io/fs"
 	"net/http"
 	"os"
@@ -138,12 +140,55 @@ func TestNothingIsInClearInTheDatabase(t *testing.T) {
 			if found := f.inClear(t); (len(found) > 0) != test.clear {
 				t.Errorf("in clear in %q, want %v", found, test.clear)
 			}
+			if test.handlers {
+				m.saysContext(t, f)
+			}
 			m.kill()
 			f.start().heard(t, thread)
 			if found := f.inClear(t); (len(found) > 0) != test.clear {
 				t.Errorf("after a restart: in clear in %q, want %v", found, test.clear)
 			}
 		})
+	}
+}
+
+// saysContext sends what handlers get with each value and what stands in clear beside it (reference 13).
+func (m *member) saysContext(t *testing.T, f *fleet) {
+	t.Helper()
+	send := func(said string) (int, string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, m.address+"/runs/wait",
+			strings.NewReader(`{"assistant_id":"steps","input":{"text":"`+canary+`"},"on_completion":"keep"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Content-Type", "application/json")
+		r.Header.Set("X-Encryption-Context", said)
+		a, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer a.Body.Close()
+		answer, err := io.ReadAll(a.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.StatusCode, string(answer)
+	}
+	for _, bad := range []string{"!", base64.StdEncoding.EncodeToString([]byte("[1]")), base64.StdEncoding.EncodeToString(make([]byte, 5000))} {
+		if status, answer := send(bad); status != http.StatusUnprocessableEntity || !strings.Contains(answer, "X-Encryption-Context") {
+			t.Errorf("%.20q: got %d %s, want 422 that names the header", bad, status, answer)
+		}
+	}
+	if status, answer := send(base64.StdEncoding.EncodeToString([]byte(`{"tenant":"tenant-of-the-context"}`))); status != http.StatusOK {
+		t.Errorf("got %d %s", status, answer)
+	}
+	found := false
+	for _, name := range []string{"agent.db", "agent.db-wal"} {
+		raw, err := os.ReadFile(filepath.Join(f.data, name))
+		found = found || err == nil && bytes.Contains(raw, []byte("tenant-of-the-context"))
+	}
+	if !found {
+		t.Error("the context does not stand beside the values")
 	}
 }
 
