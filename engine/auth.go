@@ -142,10 +142,12 @@ func asking[T any](e *Engine, ctx context.Context, question func(context.Context
 	ctx, cancel := context.WithTimeoutCause(ctx, authPatience, errAuthLate)
 	defer cancel()
 	for range authTries {
-		var w agent.Worker
-		if w, err = e.partWorker(ctx, agent.PartAuth); err == nil {
-			out, err = question(ctx, w, w.Info().Loaded(agent.PartAuth))
+		w, none := e.partWorker(ctx, agent.PartAuth)
+		if none != nil {
+			err = none
+			break
 		}
+		out, err = question(ctx, w, w.Info().Loaded(agent.PartAuth))
 		if slipway.ErrorCode(err) != slipway.CodeUnavailable {
 			break
 		}

@@ -24,7 +24,7 @@ func RunAgent(t *testing.T, open func(t *testing.T) agent.Store) {
 		"items": items, "assistants": assistants, "assistant versions": assistantVersions, "system assistants": systemAssistants, "notices": notices, "crons": crons, "fire once": fireOnce, "thread ttl": threadTTL, "item ttl": itemTTL,
 		"temporary": temporary, "trace counts": traceCounts, "kept values": keptValues, "group isolation": isolation, "instances": instances,
 		"order of writes": orderOfWrites, "admit all": admitAll, "patch state": patchState, "temporary frames": temporaryFrames, "graph of state": graphOfState, "queue": queue,
-		"access filters": accessFilters, "access lists": accessLists, "access runs": accessRuns, "access items": accessItems, "gone threads": goneThreads,
+		"access filters": accessFilters, "access lists": accessLists, "access runs": accessRuns, "access items": accessItems, "gone threads": goneThreads, "access vectors": accessVectors,
 		"thread frames": threadFrames, "followed": followed, "tails": tails, "vectors": vectors, "reindexing": reindexing,
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -221,3 +221,20 @@ func goneThreads(t *testing.T, s agent.Store) {
 	_, err = s.GoneThread(ctx, "r")
 	wantCode(t, err, slipway.CodeNotFound)
 }
+
+// accessVectors: the nearest items are the nearest of those that the filter allows.
+func accessVectors(t *testing.T, s agent.Store) {
+	ctx, ann := context.Background(), filter(t, `{"owner":"ann"}`)
+	for i, owner := range []string{"bob", "ann", "bob", "ann"} {
+		_, err := s.StoreBatch(ctx, []agent.StoreOp{{Put: &agent.PutOp{
+			Namespace: []string{"n"}, Key: fmt.Sprint(i), Value: raw(`{"owner":"` + owner + `"}`), Indexed: "one",
+			Vectors: []agent.ItemVector{{Field: "$", Vector: angle(float64(i))}},
+		}}}, startTime())
+		must(t, err)
+	}
+	got, err := s.StoreBatch(ctx, []agent.StoreOp{{Search: &agent.SearchOp{Prefix: []string{"n"}, Vector: angle(0), Indexed: "one", Access: ann, Limit: 1}}}, startTime())
+	must(t, err)
+	if items := got[0].Items; len(items) != 1 || items[0].Key != "1" {
+		t.Errorf("got %+v, want the nearer of ann's", items)
+	}
+}
