@@ -71,11 +71,7 @@ func Start(keeper string, cmd *exec.Cmd) (*Process, error) {
 		return nil, fmt.Errorf("start a keeper: %w", err)
 	}
 	p := &Process{cmd: own, line: ours}
-	env := cmd.Env
-	if env == nil {
-		env = os.Environ()
-	}
-	o := order{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: env, Files: 3 + len(cmd.ExtraFiles)}
+	o := order{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Environ(), Files: 3 + len(cmd.ExtraFiles)}
 	if err := json.NewEncoder(ours).Encode(o); err != nil {
 		p.Kill()
 		return nil, errors.Join(fmt.Errorf("tell a keeper what to run: %w", err), p.Wait())

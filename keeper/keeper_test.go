@@ -222,15 +222,15 @@ func TestTheProgramGetsItsEnvironmentAndDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer out.Close()
-	cmd := exec.Command("/bin/sh", "-c", "pwd; echo $GOMEMLIMIT $GOMAXPROCS.")
-	cmd.Dir, cmd.Env, cmd.Stdout = dir, []string{"GOMEMLIMIT=nonsense", "LONG=" + strings.Repeat("x", 100_000)}, in
+	cmd := exec.Command("/bin/sh", "-c", "pwd; echo $GOMEMLIMIT $GOMAXPROCS.; env | grep TWICE")
+	cmd.Dir, cmd.Env, cmd.Stdout = dir, []string{"TWICE=first", "TWICE=last", "GOMEMLIMIT=nonsense", "LONG=" + strings.Repeat("x", 100_000)}, in
 	p, err := keeper.Start(keeper.Self, cmd)
 	in.Close()
 	if err != nil {
 		t.Fatal(err)
 	}
 	raw, _ := io.ReadAll(out)
-	if err := p.Wait(); err != nil || string(raw) != dir+"\nnonsense .\n" {
+	if err := p.Wait(); err != nil || string(raw) != dir+"\nnonsense .\nTWICE=last\n" {
 		t.Errorf("got %q, %v", raw, err)
 	}
 }
