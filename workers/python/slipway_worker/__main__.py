@@ -36,7 +36,7 @@ def main() -> None:
 async def _serve(sock: socket.socket) -> None:
     worker = Worker()
     loop = asyncio.get_running_loop()
-    link = Link(sock, lambda received: loop.call_soon_threadsafe(worker.take, received), lambda: _end(worker, loop))
+    link = Link(sock, lambda received: worker.hear(loop, received), lambda: _end(worker, loop))
     worker.attach(link)
     link.start(loop)
     link.send(frames.HELLO, 0, _hello())

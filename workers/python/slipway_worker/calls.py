@@ -35,6 +35,15 @@ class Calls:
         except Exception as error:
             self._link.send(frames.RETURN, stream, {"ok": False, "error": _told(error)})
 
+    def embeds(self, kind: int, call: Mapping[str, Any]) -> bool:
+        """Say whether a frame asks the embedding function."""
+        return kind == frames.CALL and call.get("verb") == "embed.texts" and self._parts.embedder is not None
+
+    def embed(self, stream: int, call: Mapping[str, Any]) -> None:
+        """Answer a call for which embeds holds; from any thread."""
+        if self._parts.embedder is not None:
+            self._parts.embedder.start(self.answer(stream, call))
+
     async def _do(self, call: Mapping[str, Any], body: bytes) -> Any:
         verb, parts = str(call.get("verb")), self._parts
         if verb in _STATE or verb in describe.VERBS:

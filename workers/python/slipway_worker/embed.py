@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+import threading
+from collections.abc import Coroutine, Sequence
 from typing import Any
 
 from .imports import LoadError, is_file, kind, named
@@ -14,6 +16,12 @@ class Embedder:
     def __init__(self, spec: str) -> None:
         """Load what spec names. Raises LoadError when it cannot embed."""
         self._embeddings = _own(spec) if is_file(spec.rpartition(":")[0]) else _provided(spec)
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, name="slipway-embed", daemon=True).start()
+
+    def start(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run work in the embedder's own event loop; from any thread."""
+        asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def texts(self, texts: Sequence[str]) -> list[list[float]]:
         """Return one vector per text."""

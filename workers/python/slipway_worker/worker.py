@@ -50,6 +50,19 @@ class Worker:
         if self._parts is not None:
             await self._parts.close()
 
+    def hear(self, loop: asyncio.AbstractEventLoop, received: list[Frame]) -> None:
+        """Pass frames on to the event loop. Runs in the link's thread.
+
+        Texts are embedded beside the event loop: a graph that waits for the store there without letting others run waits
+        for their vectors.
+        """
+        for frame in received:
+            if self._answers is not None and self._answers.embeds(frame.kind, frame.envelope):
+                self._answers.embed(frame.stream, frame.envelope)
+        others = [f for f in received if self._answers is None or not self._answers.embeds(f.kind, f.envelope)]
+        if others:
+            loop.call_soon_threadsafe(self.take, others)
+
     def take(self, received: list[Frame]) -> None:
         """Handle frames in their order. Runs in the event loop."""
         handlers = {

@@ -174,6 +174,41 @@ const checks = {
       if (part.event === "custom") seen.push(part.data.n);
     assert.deepEqual(seen, Array.from({ length: 60 }, (_, i) => i + 1));
   },
+  async "a thread is followed over all of its runs"() {
+    const thread = await client.threads.create();
+    const seen = [];
+    let done = 0;
+    let last = "-";
+    const follow = async (stopAfter) => {
+      const abort = new AbortController();
+      try {
+        for await (const part of client.threads.joinStream(thread.thread_id, { lastEventId: last, signal: abort.signal })) {
+          last = part.id;
+          if (part.event === "custom") seen.push(part.data.n);
+          if (part.event === "metadata" && part.data.status === "run_done") done++;
+          if (done === 2 || seen.length === stopAfter) break;
+        }
+      } finally {
+        abort.abort();
+      }
+    };
+    const first = client.runs.create(thread.thread_id, "count", { input: { to: 30, pause_ms: 5 }, streamMode: "custom", streamResumable: true });
+    await first;
+    await client.runs.create(thread.thread_id, "count", { input: { to: 30 }, streamMode: "custom", streamResumable: true });
+    await follow(20);
+    await follow();
+    const numbers = Array.from({ length: 30 }, (_, i) => i + 1);
+    assert.deepEqual(seen, [...numbers, ...numbers]);
+    await client.threads.updateState(thread.thread_id, { values: { counted: 0 }, asNode: "count" });
+    const kinds = [];
+    const abort = new AbortController();
+    for await (const part of client.threads.joinStream(thread.thread_id, { lastEventId: "-", streamMode: ["lifecycle", "state_update"], signal: abort.signal })) {
+      kinds.push(part.event === "metadata" ? (part.data.status ?? "start") : part.event);
+      if (kinds.includes("state_update")) break;
+    }
+    abort.abort();
+    assert.deepEqual(kinds, ["start", "run_done", "start", "run_done", "state_update"]);
+  },
 };
 
 for (const [name, check] of Object.entries(checks)) {

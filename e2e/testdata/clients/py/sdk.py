@@ -160,6 +160,37 @@ async def a_resumable_stream_has_no_gap() -> None:
     assert seen == list(range(1, 61)), seen
 
 
+async def a_thread_is_followed() -> None:
+    thread = (await client.threads.create())["thread_id"]
+    for pause in (5, 0):
+        await client.runs.create(
+            thread, "count", input={"to": 30, "pause_ms": pause}, stream_mode="custom", stream_resumable=True
+        )
+    seen: list[int] = []
+    done, last = 0, "-"
+
+    async def follow(stop_after: int | None) -> None:
+        nonlocal done, last
+        async for part in client.threads.join_stream(thread, last_event_id=last):
+            last = part.id
+            if part.event == "custom":
+                seen.append(part.data["n"])
+            done += part.event == "metadata" and part.data.get("status") == "run_done"
+            if done == 2 or len(seen) == stop_after:
+                return
+
+    await follow(20)
+    await follow(None)
+    assert seen == list(range(1, 31)) * 2, seen
+    await client.threads.update_state(thread, {"counted": 0}, as_node="count")
+    kinds: list[str] = []
+    async for part in client.threads.join_stream(thread, last_event_id="-", stream_mode=["lifecycle", "state_update"]):
+        kinds.append(part.data.get("status", "start") if part.event == "metadata" else part.event)
+        if part.event == "state_update":
+            break
+    assert kinds == ["start", "run_done", "start", "run_done", "state_update"], kinds
+
+
 async def the_sync_client_works_too() -> None:
     def drive() -> None:
         sync = get_sync_client(url=sys.argv[1])
@@ -183,6 +214,7 @@ CHECKS: list[Callable[[], Awaitable[None]]] = [
     multitask_strategies,
     cancel_waits,
     a_resumable_stream_has_no_gap,
+    a_thread_is_followed,
     the_sync_client_works_too,
 ]
 
