@@ -53,8 +53,8 @@ class Worker:
     def hear(self, loop: asyncio.AbstractEventLoop, received: list[Frame]) -> None:
         """Pass frames on to the event loop. Runs in the link's thread.
 
-        Texts are embedded beside the event loop: a graph that waits for the store there without letting others run waits
-        for their vectors.
+        Texts are embedded beside the event loop: a graph that waits for the store there without letting others run
+        waits for their vectors.
         """
         for frame in received:
             if self._answers is not None and self._answers.embeds(frame.kind, frame.envelope):
