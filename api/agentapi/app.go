@@ -51,11 +51,16 @@ func (a *API) builtIn(w http.ResponseWriter, r *http.Request) {
 }
 
 // admit authenticates what must be before user code sees it: the app's own routes where they are guarded, and everything
-// else where authentication comes before middleware. What the app cannot tell from its own counts as both.
+// else where authentication comes before middleware. What the app cannot tell from its own counts as both, and so does, with
+// middleware, what no built-in route has: the app's router may be less strict than the list of its routes. Preflights carry
+// nobody's credentials.
 func (a *API) admit(w http.ResponseWriter, r *http.Request, own bool, app *agent.PartInfo) (*http.Request, error) {
-	unknown := app.Routes == nil
-	if (own || unknown) && a.cfg.App.RouteAuth || !own && a.cfg.App.AuthFirst && app.Middleware {
-		_, pattern := a.mux.Handler(r)
+	if preflight(r) {
+		return r, nil
+	}
+	_, pattern := a.mux.Handler(r)
+	may := own || app.Routes == nil || pattern == ""
+	if may && a.cfg.App.RouteAuth || !own && a.cfg.App.AuthFirst && app.Middleware {
 		return a.authenticated(w, r, pattern)
 	}
 	return r, nil

@@ -36,6 +36,21 @@ func TestWhoMayUseTheAppsRoutes(t *testing.T) {
 	if _, body := guarded.send(t, "GET", "/mine", "", "Authorization", "Bearer ada"); !strings.Contains(body, `"identity":"ada"`) {
 		t.Errorf("with a user: got %s", body)
 	}
+	var pool *workerfake.Pool
+	loose := newAppWorld(t, site{info: agent.PartInfo{Routes: own.Routes, Middleware: true}, app: func(x agent.Exchange) {
+		if q := x.Request(); strings.HasPrefix(q.Target, "/mine") { // with a slash more than its list of routes says
+			says(x)
+			return
+		}
+		middleware(&pool)(x)
+	}, users: users(), api: agentapi.Config{App: agentapi.AppConfig{RouteAuth: true, AuthFirst: true}}})
+	pool = loose.pool
+	if resp, body := loose.send(t, "GET", "/mine/", ""); resp.StatusCode != 401 {
+		t.Errorf("a path that only the app's router takes: got %d %s", resp.StatusCode, body)
+	}
+	if resp, _ := loose.send(t, "OPTIONS", "/threads", "", "Origin", "http://here", "Access-Control-Request-Method", "POST"); resp.StatusCode != 204 {
+		t.Errorf("a preflight, which has no credentials: got %d", resp.StatusCode)
+	}
 	opaque := newAppWorld(t, site{app: says, users: users(), api: agentapi.Config{App: agentapi.AppConfig{RouteAuth: true}}})
 	if resp, _ := opaque.send(t, "GET", "/mine", ""); resp.StatusCode != 401 {
 		t.Errorf("a route that may be the app's: got %d", resp.StatusCode)
