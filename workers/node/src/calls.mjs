@@ -1,6 +1,6 @@
 import { libraryConfig, storedMetadata } from './config.mjs';
 import { CHECKPOINT_VERBS, batch } from './custom.mjs';
-import { failureOf } from './failure.mjs';
+import { failureOf, readable } from './failure.mjs';
 import { Kind } from './frames.mjs';
 import { toJSON } from './json.mjs';
 import { instantiate } from './loader.mjs';
@@ -64,7 +64,7 @@ export async function answer(tools, stream, call, body, signal) {
     const result = await verb(tools, call, body);
     if (!signal.aborted) tools.link.send(Kind.RETURN, stream, { ok: true }, toJSON(result));
   } catch (error) {
-    tools.link.send(Kind.RETURN, stream, { ok: false, error: told(error) });
+    tools.link.send(Kind.RETURN, stream, { ok: false, error: told(readable(error)) });
   }
 }
 

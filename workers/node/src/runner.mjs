@@ -1,7 +1,8 @@
 import { libraryConfig, runMetadata, storedMetadata } from './config.mjs';
-import { failureOf, traceOf } from './failure.mjs';
+import { failureOf, readable, traceOf } from './failure.mjs';
 import { Kind } from './frames.mjs';
 import { toJSON } from './json.mjs';
+import { StorageError } from './link.mjs';
 import { instantiate } from './loader.mjs';
 import { Modes, libraryModes } from './modes.mjs';
 import { finalSnapshot, threadState } from './snapshot.mjs';
@@ -140,8 +141,9 @@ export class Run {
     return command ? commandOf(command, this.#tools.library.langgraph) : input ?? null;
   }
 
-  /** @param {unknown} error @returns {Promise<Done>} */
-  async #failed(error) {
+  /** @param {unknown} thrown @returns {Promise<Done>} */
+  async #failed(thrown) {
+    const error = readable(thrown);
     if (this.#abort.signal.aborted) {
       await this.#modes.end('interrupted');
       return { status: 'cancelled', retriable: false };
@@ -340,7 +342,7 @@ function isResumeMap(resume) {
   return Object.keys(resume).every((key) => /^[0-9a-f]{32}$/.test(key));
 }
 
-/** Only storage and the link fail for reasons that trying again mends. @param {any} error */
+/** Only storage and the link fail for reasons that trying again mends. @param {unknown} error */
 function isRetriable(error) {
-  return error?.storage === true && !['stale', 'invalid', 'not_found'].includes(error.code);
+  return error instanceof StorageError && !['stale', 'invalid', 'not_found'].includes(error.code);
 }

@@ -124,7 +124,7 @@ export function saverClass(checkpointModule) {
 
     /** @param {any} history @param {Cutter} cutter */
     async history(history, cutter) {
-      const seed = history.seed ? { seed: await this.serde.loadsTyped(history.seed.type, cutter.take(history.seed.size)) } : {};
+      const seed = history.seed ? { seed: await this.load(history.seed, cutter) } : {};
       return { writes: await this.pending(history.writes, cutter, history.channel), ...seed };
     }
 
@@ -157,15 +157,26 @@ export function saverClass(checkpointModule) {
 
     /** @param {any[]} stored @param {Cutter} cutter */
     async values(stored, cutter) {
-      const loaded = await Promise.all(stored.map((blob) => this.serde.loadsTyped(blob.type, cutter.take(blob.size))));
+      const loaded = await Promise.all(stored.map((blob) => this.load(blob, cutter)));
       return Object.fromEntries(stored.map((blob, i) => [blob.channel, loaded[i]]));
     }
 
     /** @param {any[]} stored @param {Cutter} cutter @param {string} [channel] */
     async pending(stored, cutter, channel = undefined) {
       return Promise.all(stored.map(async (write) => {
-        return [write.task_id, write.channel ?? channel, await this.serde.loadsTyped(write.type, cutter.take(write.size))];
+        return [write.task_id, write.channel ?? channel, await this.load(write, cutter)];
       }));
+    }
+
+    /**
+     * A function or a symbol has no JSON: the library's serialiser leaves no bytes of it, and cannot read them.
+     *
+     * @param {{type: string, size: number}} stored
+     * @param {Cutter} cutter
+     */
+    async load(stored, cutter) {
+      const bytes = cutter.take(stored.size);
+      return stored.type === 'json' && stored.size === 0 ? undefined : this.serde.loadsTyped(stored.type, bytes);
     }
 
     /** A read sees every earlier write of this worker. @param {Record<string, any>} operation */

@@ -7,7 +7,7 @@ import { after, before, test } from 'node:test';
 import { Kind } from '../src/frames.mjs';
 import { startWorker } from './support/fakeserver.mjs';
 
-const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'jumps', 'crashing', 'leaves', 'rushes', 'talks', 'fetches', 'waits', 'whose'];
+const NAMES = ['counter', 'factory', 'doubled', 'chat', 'hushed', 'asks', 'asksTwice', 'parent', 'parentAsks', 'parentFails', 'fails', 'slow', 'blocks', 'steps', 'remembers', 'fan', 'tools', 'cached', 'odd', 'wordless', 'unreadable', 'verbose', 'jumps', 'crashing', 'leaves', 'rushes', 'talks', 'fetches', 'waits', 'whose'];
 
 /** @type {Awaited<ReturnType<typeof startWorker>>} */
 let w;
@@ -410,6 +410,26 @@ test('a functional entrypoint runs', async () => {
 test('values that JSON does not know are still readable', async () => {
   const { frames } = await finish({ graph_id: 'odd', input: { x: 1 } });
   assert.deepEqual(frames.at(-1)?.data, { x: { k: [1] }, note: { err: { name: 'RangeError', message: 'r' }, when: '1970-01-01T00:00:00.000Z', big: '10' } });
+});
+
+test('a thread that held what has no JSON can be read', async () => {
+  const thread_id = randomUUID();
+  assert.equal((await finish({ graph_id: 'wordless', thread_id, input: { x: 1 } })).done.status, 'success');
+  const config = { configurable: { thread_id } };
+  const { result } = await w.server.call({ verb: 'state.history', graph_id: 'wordless', config });
+  assert.deepEqual(result.map((/** @type {any} */ state) => state.values.x), [2, 1, 1, undefined]);
+});
+
+test('an exception that cannot be read ends its run and nothing else', async () => {
+  const { done } = await finish({ graph_id: 'unreadable', input: { x: 1 } });
+  assert.deepEqual([done.status, done.error.message], ['error', 'something was thrown that cannot be read']);
+  const { envelope: { ok, error } } = await w.server.call({ verb: 'state.get', graph_id: 'unreadable', config: { configurable: { thread_id: randomUUID() } } });
+  assert.deepEqual([ok, error.code], [false, 'internal']);
+});
+
+test('a message of a megabyte is cut', async () => {
+  const { done } = await finish({ graph_id: 'verbose', input: { x: 1 } });
+  assert.ok(done.error.message.length < 70_000 && done.error.message.endsWith('... (1048576 characters)'));
 });
 
 test('recursion_limit holds when it is given', async () => {

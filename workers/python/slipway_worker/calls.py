@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,8 +33,10 @@ class Calls:
         try:
             result = jsonable.dumps(await self._do(call, body))
             self._link.send(frames.RETURN, stream, {"ok": True}, result)
-        except Exception as error:
+        except BaseException as error:  # whatever it is: somebody waits for an answer
             self._link.send(frames.RETURN, stream, {"ok": False, "error": _told(error)})
+            if _aborted():
+                raise
 
     def embeds(self, kind: int, call: Mapping[str, Any]) -> bool:
         """Say whether a frame asks the embedding function."""
@@ -117,14 +120,20 @@ def _plain(config: Mapping[str, Any]) -> dict[str, Any]:
     return {"configurable": conf}
 
 
-def _told(error: Exception) -> dict[str, Any]:
+def _aborted() -> bool:
+    """Say whether it was not the user's code that raised CancelledError."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+def _told(error: BaseException) -> dict[str, Any]:
     if isinstance(error, HTTPRefusal):
         refused = {"code": "http", "status": error.status, "headers": error.headers}
         return {"error": error.error, "message": error.detail, **refused}
     return {**describe_error(error), "code": _code(error)}
 
 
-def _code(error: Exception) -> str:
+def _code(error: BaseException) -> str:
     if isinstance(error, Refused | LinkError):
         return error.code
     refusals = (InvalidUpdateError, EmptyInputError, ValueError, TypeError, KeyError)

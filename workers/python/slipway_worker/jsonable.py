@@ -47,38 +47,54 @@ def loads(data: bytes) -> Any:
 
 
 def default(value: Any) -> Any:
-    """Return value in a form one step nearer to JSON. Used for everything JSON does not know."""
-    for known, form in _FORMS:
-        if isinstance(value, known):
-            return form(value)
-    return _by_method(value)
+    """Return value in a form one step nearer to JSON. Used for everything JSON does not know; never raises."""
+    try:
+        for known, form in _FORMS:
+            if isinstance(value, known):
+                return form(value)
+        return _by_method(value)
+    except Exception:  # a property, a repr or an iterator of the user's that raises
+        return f"<{type(value).__name__}>"
 
 
-def plain(value: Any, depth: int = 0) -> Any:
-    """Return value as dicts, lists, strings, numbers, booleans and None only."""
-    if value is None or isinstance(value, bool | str):
-        return str(value) if isinstance(value, str) else value
+def text(value: Any) -> str:
+    """Return str(value), or the name of its type in brackets where its own method raises."""
+    try:
+        return str(value)
+    except Exception:
+        return f"<{type(value).__name__}>"
+
+
+def plain(value: Any, within: tuple[int, ...] = ()) -> Any:
+    """Return value as dicts, lists, strings, numbers, booleans and None only. within are the ids of what holds it."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str.__str__(value)
     if isinstance(value, enum.Enum):
-        return plain(value.value, depth + 1)
+        return plain(value.value, (*within, id(value)))
     if isinstance(value, int):
-        return int(value)
+        return int(value) if value.bit_length() < _MOST_BITS else hex(value)
     if isinstance(value, float):
         return float(value) if math.isfinite(value) else None
-    if depth > _DEEP:
+    if id(value) in within:  # each branch of a value that holds itself twice would be written 2**_DEEP times
+        return "[Circular]"
+    if len(within) > _DEEP:
         return "..."
+    inside = (*within, id(value))
     if isinstance(value, Mapping):
-        return {_key(k): plain(v, depth + 1) for k, v in value.items()}
+        return {_key(k): plain(v, inside) for k, v in value.items()}
     if isinstance(value, list) or type(value) is tuple:
-        return [plain(v, depth + 1) for v in value]
-    return plain(default(value), depth + 1)
+        return [plain(v, inside) for v in value]
+    return plain(default(value), inside)
 
 
 def _key(key: Any) -> str:
     if isinstance(key, str):
-        return str(key)
+        return str.__str__(key)
     if key is None or isinstance(key, bool | int | float):
-        return json.dumps(key)
-    return str(default(key))
+        return json.dumps(plain(key))
+    return text(default(key))
 
 
 def _by_method(value: Any) -> Any:
@@ -127,6 +143,7 @@ class _AnyDataclass(metaclass=_Dataclass):
 
 
 _DEEP = 200
+_MOST_BITS = 14_000  # Python refuses to write longer integers in decimal: 4300 digits
 _BIG_NUMBER = re.compile(rb"[:,\[\s]-?[0-9]{19}")
 _OPTIONS = 0 if orjson is None else orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_NON_STR_KEYS
 _FORMS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from . import snapshot
+from . import jsonable, snapshot
 from .messages import Messages, hidden
 
 Event = tuple[str, Any]
@@ -113,7 +113,7 @@ class Lifecycle:
             return
         self._started.discard(child)
         if (error := task.get("error")) is not None:
-            yield _lifecycle(child, "failed", error={"error": _error_type(error), "message": str(error)})
+            yield _lifecycle(child, "failed", error={"error": _error_type(error), "message": jsonable.text(error)})
         else:
             yield _lifecycle(child, "interrupted" if task.get("interrupts") else "completed")
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from . import jsonable
+
 
 class Refused(Exception):
     """A call cannot be answered; code is one of the protocol's."""
@@ -32,13 +34,13 @@ def refusal(error: BaseException, assertion: int) -> HTTPRefusal | None:
     """
     name = type(error).__name__
     if isinstance(error, AssertionError):
-        return HTTPRefusal(name, assertion, str(error) or _PHRASES[assertion], [])
+        return HTTPRefusal(name, assertion, jsonable.text(error) or _PHRASES[assertion], [])
     status = _first(error, "status_code", "status")
     detail = _first(error, "detail", "message")
     if status is None and detail is None:
         return None
     number = int(status) if isinstance(status, int) and 100 <= status <= 599 else 401
-    return HTTPRefusal(name, number, str(error) if detail is None else detail, _headers(error))
+    return HTTPRefusal(name, number, jsonable.text(error) if detail is None else detail, _headers(error))
 
 
 def _first(error: BaseException, *names: str) -> Any:

@@ -92,7 +92,7 @@ class Run:
                     self._work.cancel()
                 failure = await _outcome(self._work)
                 payload = await self._snapshot(graph, failure)
-        except (Exception, asyncio.CancelledError) as error:
+        except BaseException as error:  # whatever it is: a run without DONE would never end
             failure, payload = error, b""
         self._done(failure, payload)
 
@@ -251,10 +251,11 @@ def command_of(command: Mapping[str, Any]) -> Command:
 
 
 def describe(error: BaseException) -> dict[str, str]:
-    """Return an exception as {error, message}."""
-    if isinstance(error, LinkError):
-        return {"error": error.error, "message": str(error)}
-    return {"error": type(error).__name__, "message": str(error)}
+    """Return an exception as {error, message}. Never raises; a message is cut where nobody reads on."""
+    name = error.error if isinstance(error, LinkError) else type(error).__name__
+    message = jsonable.text(error)
+    cut = f"... ({len(message)} characters)" if len(message) > _LONGEST_MESSAGE else ""
+    return {"error": name, "message": message[:_LONGEST_MESSAGE] + cut}
 
 
 def _input(request: Mapping[str, Any]) -> Any:
@@ -321,3 +322,5 @@ def _version() -> str | None:
 
 
 LANGGRAPH_VERSION = _version()
+_LONGEST_MESSAGE = 64 << 10
+"""Of an exception: it is kept with the run and its thread, and told with each of them."""

@@ -8,7 +8,7 @@ from fake_server import Process
 NAMES = (
     *("trivial", "chain", "hitl", "two", "failing", "slow_a", "slow_s", "blocking", "sync_store", "memory", "parent"),
     *("parent_asks", "chat", "quiet_chat", "tooled", "functional", "fanning", "router", "greeting", "endless"),
-    *("oddities", "echoing", "exiting", "breaking", "own"),
+    *("oddities", "echoing", "exiting", "breaking", "own", "speechless", "verbose", "mumbling", "abrupt"),
 )
 
 

@@ -296,6 +296,30 @@ def test_system_exit_of_a_node_fails_only_its_run(worker):
     assert worker.run("trivial", input={"x": 1}).done().status == "success"
 
 
+def test_an_exception_without_words_ends_its_run(worker):
+    done = worker.run("speechless", input={"x": 1}).done()
+    assert (done.status, done.error) == ("error", {"error": "Speechless", "message": "<Speechless>"})
+
+
+def test_a_message_of_a_megabyte_is_cut(worker):
+    message = worker.run("verbose", input={"x": 1}).done().error["message"]
+    assert len(message) < 70_000 and message.endswith("... (1048576 characters)")
+
+
+def test_values_that_cannot_be_written_are_named(worker):
+    run = worker.run("mumbling", input={"x": 1}, stream_mode=["custom"])
+    assert run.done().status == "success"
+    chunks = [chunk["chunk"] for _, chunk in run.chunks]
+    assert chunks[0] == "<Speechless>"
+    assert chunks[2:] == [["[Circular]", "[Circular]"], hex(1 << 50_000), "?"]
+
+
+def test_a_factory_that_raises_a_base_exception(worker):
+    assert worker.run("abrupt", input={"x": 1}).done().error == {"error": "Abrupt", "message": "at once"}
+    told = worker.call("state.get", "abrupt", str(uuid.uuid4()))
+    assert told["error"] == {"error": "Abrupt", "message": "at once", "code": "internal"}
+
+
 def test_an_unknown_graph(worker):
     done = worker.run("nowhere", input={}).done()
     assert (done.status, done.error["message"]) == ("error", 'no graph "nowhere" is loaded')

@@ -121,6 +121,15 @@ export const odd = new StateGraph(State)
   .addNode('a', () => ({ x: new Map([['k', new Set([1])]]), note: { err: new RangeError('r'), when: new Date(0), big: 10n, none: undefined } }))
   .addEdge('__start__', 'a').compile();
 
+// What has no JSON at all.
+export const wordless = new StateGraph(State).addNode('a', () => ({ note: () => 1 })).addNode('b', () => ({ x: 2 }))
+  .addEdge('__start__', 'a').addEdge('a', 'b').compile();
+
+// An exception that cannot even be asked what it is, thrown where the library does not see it first.
+export const unreadable = () => { throw new Proxy({}, { get() { throw new Error('get'); }, has() { throw new Error('has'); }, getPrototypeOf() { throw new Error('proto'); } }); };
+
+export const verbose = new StateGraph(State).addNode('a', () => { throw new Error('z'.repeat(1 << 20)); }).addEdge('__start__', 'a').compile();
+
 export const jumps = new StateGraph(Log)
   .addNode('a', () => new Command({ goto: 'b', update: { log: ['a'] } }), { ends: ['b'] })
   .addNode('b', () => ({ log: ['b'] })).addEdge('__start__', 'a').compile();

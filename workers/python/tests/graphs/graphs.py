@@ -4,10 +4,11 @@ import asyncio
 import operator
 import time
 from dataclasses import dataclass
-from typing import Annotated, TypedDict
+from typing import Annotated, Any, TypedDict
 
 from langchain_core.language_models.fake_chat_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
+from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.config import get_stream_writer
@@ -218,6 +219,40 @@ def odd(state: State):
 
 
 oddities = one(odd)
+
+
+class Speechless(Exception):
+    def __str__(self):
+        raise RuntimeError("no words")
+
+    __repr__ = __str__
+
+
+class Abrupt(BaseException):
+    """Passes every except Exception."""
+
+
+def speechless_node(state: State):
+    raise Speechless
+
+
+def verbose_node(state: State):
+    raise ValueError("z" * (1 << 20))
+
+
+def speechless_chunks(state: State):
+    twice: list[Any] = []
+    twice += [twice, twice]
+    for chunk in (Speechless(), {Speechless: 1}, twice, 1 << 50_000, "\ud800"):
+        get_stream_writer()({"chunk": chunk})
+    return {"note": "said"}
+
+
+speechless, verbose, mumbling = one(speechless_node), one(verbose_node), one(speechless_chunks)
+
+
+def abrupt(config: RunnableConfig):
+    raise Abrupt("at once")
 
 
 async def echo(state: State):
