@@ -43,7 +43,7 @@ func (p WebhookPolicy) check(address string) error {
 	case err != nil:
 		return refuse("%q is no address; give one such as https://example.com/hook", address)
 	case !p.AllowLoopback && (u.Host == "" || local(u.Hostname())):
-		return refuse("Loopback webhooks (relative URLs and localhost) are disabled by default; set webhooks.url.disable_loopback to false in the graph configuration to allow them")
+		return slipway.Errorf(slipway.CodeInvalid, "Loopback webhooks (relative URLs and localhost) are disabled by default; set webhooks.url.disable_loopback to false in the graph configuration to allow them")
 	case u.Host == "" && u.Scheme == "" && strings.HasPrefix(u.Path, "/"):
 		return nil // this server itself
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":

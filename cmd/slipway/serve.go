@@ -51,19 +51,20 @@ type serveOptions struct{ bundle, data, listen, readyFile string }
 
 // serve runs an agent server until ctx ends and it has drained.
 func serve(ctx context.Context, o serveOptions, getenv func(string) string) error {
-	settings, err := readServeSettings(getenv)
+	bundle, err := readBundle(&o)
 	if err != nil {
 		return err
 	}
 	if o.listen, err = listenAddress(o.listen, getenv); err != nil {
 		return err
 	}
-	log := newServeLog(os.Stdout, settings.level, settings.log.under(o.readyFile != ""))
-	tellUnused(log, getenv)
-	bundle, err := readBundle(&o)
+	getenv = withEnv(bundle, getenv)
+	settings, err := readServeSettings(getenv)
 	if err != nil {
 		return err
 	}
+	log := newServeLog(os.Stdout, settings.level, settings.log.under(o.readyFile != ""))
+	tellUnused(log, getenv)
 	if err := overrideConfig(&bundle, getenv, log); err != nil {
 		return err
 	}
@@ -89,15 +90,9 @@ func serve(ctx context.Context, o serveOptions, getenv func(string) string) erro
 	return errors.Join(err, door.close())
 }
 
-// overrideConfig lays the environment's configuration (LANGGRAPH_HTTP and the like) over the bundle's, the process's own
-// variables before those of the configuration's env.
+// overrideConfig lays the environment's configuration (LANGGRAPH_HTTP and the like) over the bundle's.
 func overrideConfig(bundle *slipway.Bundle, getenv func(string) string, log *slog.Logger) error {
-	changed, names, err := graphconfig.Override(bundle.Config, func(name string) string {
-		if value := getenv(name); value != "" {
-			return value
-		}
-		return bundle.Env[name]
-	})
+	changed, names, err := graphconfig.Override(bundle.Config, getenv)
 	if err != nil || len(names) == 0 {
 		return err
 	}

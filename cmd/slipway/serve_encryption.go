@@ -68,7 +68,7 @@ func (s agentServer) secret(ctx context.Context, store agent.Store, r agent.Seal
 			return s.handled(ctx, store, language, *p, r)
 		}
 	}
-	text := setting(s.bundle, getenv, aesKeyEnv)
+	text := getenv(aesKeyEnv)
 	switch len(text) {
 	case 0:
 		return nil, nil, nil

@@ -5,6 +5,8 @@ import (
 	"net"
 	"strconv"
 	"strings"
+
+	"github.com/slipway-dev/slipway"
 )
 
 // defaultListen is where an agent server listens that nobody has told otherwise.
@@ -52,4 +54,15 @@ func listenAddress(flag string, getenv func(string) string) (string, error) {
 		return "", fmt.Errorf("%s=%q: must be a port from 0 to 65535", name, port)
 	}
 	return net.JoinHostPort(host, port), nil
+}
+
+// withEnv reads a variable as the application sees it: of this process, else of the configuration's env. What is the agent
+// server's alone comes from the process only.
+func withEnv(bundle slipway.Bundle, getenv func(string) string) func(string) string {
+	return func(name string) string {
+		if value := getenv(name); value != "" || private(name) {
+			return value
+		}
+		return bundle.Env[name]
+	}
 }

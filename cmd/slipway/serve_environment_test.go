@@ -38,7 +38,7 @@ func TestServerSettingsAreHonouredOrRefused(t *testing.T) {
 		"MOUNT_PREFIX":                      {"/a/", "a", func(s serveSettings) any { return s.mountPrefix }, "/a", ""},
 		"CORS_ALLOW_ORIGINS":                {"http://a, http://b", "", func(s serveSettings) any { return strings.Join(s.origins, "|") }, "http://a|http://b", ""},
 		"LOG_LEVEL":                         {"warning", "loud", func(s serveSettings) any { return s.level }, slog.LevelWarn, slog.LevelInfo},
-		"LOG_JSON":                          {"False", "perhaps", func(s serveSettings) any { return s.log.json }, false, true},
+		"LOG_JSON":                          {"True", "perhaps", func(s serveSettings) any { return s.log.json }, true, false},
 		"LOG_COLOR":                         {"0", "red", func(s serveSettings) any { return s.log.color }, false, true},
 		"METRIC_PREFIX":                     {"own_", "1 x", func(s serveSettings) any { return s.metricPrefix }, "own_", ""},
 		"LANGGRAPH_CONFIG":                  {`{"g":{"context":{}}}`, `[]`, func(serveSettings) any { return true }, true, true},
@@ -187,5 +187,26 @@ func TestLogForms(t *testing.T) {
 	}
 	if _, err := (&painter{w: io.Discard}).Write([]byte("x level=ERROR y\n")); err != nil {
 		t.Error(err)
+	}
+}
+
+// What the configuration's env says to the server counts like the process's own environment, which goes before it; what is
+// the agent server's alone does not.
+func TestTheConfigurationsEnvSpeaksToTheServerToo(t *testing.T) {
+	t.Parallel()
+	bundle := slipway.Bundle{Env: map[string]string{
+		"N_JOBS_PER_WORKER": "3", "BG_JOB_MAX_RETRIES": "2", "LG_WEBHOOK_KEY": "s3", databaseURLEnv: "postgres://elsewhere",
+	}}
+	getenv := withEnv(bundle, getenvOf(map[string]string{"BG_JOB_MAX_RETRIES": "1"}))
+	s, err := readServeSettings(getenv)
+	if err != nil || s.slots != 3 || s.maxAttempts != 1 {
+		t.Errorf("got %d slots and %d attempts (%v), want 3 and 1", s.slots, s.maxAttempts, err)
+	}
+	c, err := readAppConfig([]byte(`{"webhooks":{"headers":{"A":"Bearer ${{ env.LG_WEBHOOK_KEY }}"}}}`), getenv)
+	if err != nil || c.Webhooks.Headers["A"] != "Bearer s3" {
+		t.Errorf("got the header %q (%v), want the variable of env in it", c.Webhooks.Headers["A"], err)
+	}
+	if got := getenv(databaseURLEnv); got != "" {
+		t.Errorf("env names the database %q", got)
 	}
 }

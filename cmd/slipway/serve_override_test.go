@@ -20,7 +20,7 @@ func TestTheEnvironmentStandsAboveTheBundlesConfiguration(t *testing.T) {
 	}
 	b := bundle()
 	env := map[string]string{"LANGGRAPH_HTTP": `{"app":"own.mjs:app"}`, "LANGSERVE_GRAPHS": `{"b":"b.mjs:h"}`}
-	if err := overrideConfig(&b, func(name string) string { return env[name] }, slog.New(slog.DiscardHandler)); err != nil {
+	if err := overrideConfig(&b, withEnv(b, getenvOf(env)), slog.New(slog.DiscardHandler)); err != nil {
 		t.Fatal(err)
 	}
 	if want := `{"auth":{"path":"./bundle.mjs:auth"},"graphs":{"b":"./b.mjs:h"},"http":{"app":"./own.mjs:app"}}`; string(b.Config) != want {
@@ -30,7 +30,7 @@ func TestTheEnvironmentStandsAboveTheBundlesConfiguration(t *testing.T) {
 		t.Errorf("got the graphs %+v", b.Graphs)
 	}
 	b, env = bundle(), map[string]string{"LANGGRAPH_STORE": `{"ttl":{"default_ttl":0}}`}
-	if err := overrideConfig(&b, func(name string) string { return env[name] }, slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "LANGGRAPH_STORE: store.ttl.default_ttl is 0") {
+	if err := overrideConfig(&b, withEnv(b, getenvOf(env)), slog.New(slog.DiscardHandler)); err == nil || !strings.Contains(err.Error(), "LANGGRAPH_STORE: store.ttl.default_ttl is 0") {
 		t.Errorf("got %v, want variable, key and value", err)
 	}
 }

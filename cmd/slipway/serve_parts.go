@@ -55,7 +55,7 @@ func partsOf(bundle slipway.Bundle, getenv func(string) string) (map[slipway.Lan
 	code(named.Checkpointer.Path, func(p *agent.Parts) { p.Checkpointer = &agent.CheckpointerPart{Path: named.Checkpointer.Path} })
 	code(named.Encryption.Path, func(p *agent.Parts) { p.Encryption = &agent.EncryptionPart{Path: named.Encryption.Path} })
 	putSerde(parts, bundle, named.Checkpointer.Serde)
-	if named.Encryption.Path == "" && setting(bundle, getenv, "LANGGRAPH_AES_KEY") != "" {
+	if named.Encryption.Path == "" && getenv("LANGGRAPH_AES_KEY") != "" {
 		putAES(parts, bundle)
 	}
 	return parts, nil
@@ -99,12 +99,4 @@ func putAES(parts map[slipway.Language]agent.Parts, bundle slipway.Bundle) {
 			parts[language] = p
 		}
 	}
-}
-
-// setting is a variable as workers see it: of this process, else of the configuration's env.
-func setting(bundle slipway.Bundle, getenv func(string) string, name string) string {
-	if value := getenv(name); value != "" {
-		return value
-	}
-	return bundle.Env[name]
 }

@@ -37,7 +37,7 @@ func TestEachPartGoesToTheWorkersOfItsLanguage(t *testing.T) {
 		"encryption by code": {both, `{"encryption":{"path":"./x.py:x"}}`, "k", `{"python":{"encryption":{"path":"./x.py:x"}}}`},
 	} {
 		bundle := slipway.Bundle{Graphs: c.graphs, Config: json.RawMessage(c.config), Env: map[string]string{"LANGGRAPH_AES_KEY": c.env}}
-		parts, err := partsOf(bundle, func(string) string { return "" })
+		parts, err := partsOf(bundle, withEnv(bundle, getenvOf(nil)))
 		if err != nil {
 			t.Fatal(err)
 		}

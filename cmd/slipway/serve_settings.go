@@ -47,7 +47,7 @@ func readServeSettings(getenv func(string) string) (serveSettings, error) {
 		maxBody:     int64(e.integer("HTTP_MAX_REQUEST_BODY_BYTES", 300<<20, 1, math.MaxInt)),
 		mountPrefix: e.prefix("MOUNT_PREFIX"),
 		level:       e.level("LOG_LEVEL"),
-		log:         logForm{json: e.boolean("LOG_JSON", true), color: e.boolean("LOG_COLOR", true)},
+		log:         logForm{json: e.boolean("LOG_JSON", false), color: e.boolean("LOG_COLOR", true)},
 		studio:      e.studio(),
 
 		metricPrefix: e.metricPrefix("METRIC_PREFIX"),

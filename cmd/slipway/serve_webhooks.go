@@ -40,7 +40,7 @@ func (w *webhookConfig) resolve(getenv func(string) string) error {
 			case !strings.HasPrefix(variable, prefix):
 				wrong = fmt.Errorf("webhooks.headers.%s names %s; only variables that begin with %s may be sent (webhooks.env_prefix)", name, variable, prefix)
 			case getenv(variable) == "":
-				wrong = fmt.Errorf("webhooks.headers.%s needs the environment variable %s; set it as a secret of the deployment", name, variable)
+				wrong = fmt.Errorf("webhooks.headers.%s needs the environment variable %s; set it as a secret of the deployment or in env", name, variable)
 			}
 			return getenv(variable)
 		})
