@@ -87,8 +87,9 @@ type Store interface {
 	InFlight(ctx context.Context, threadID string) ([]Run, error)
 	// PendingGraphs returns the graphs that pending runs wait for, in order.
 	PendingGraphs(ctx context.Context) ([]string, error)
-	// DeleteRun removes an ended run with its checkpoints and frames; CodeConflict while it is in flight.
-	DeleteRun(ctx context.Context, threadID, runID string) error
+	// DeleteRun removes an ended run with its checkpoints and frames; CodeConflict while it is in flight. A thread that is left
+	// without a checkpoint shows no state any more; the state that others leave is for the caller to put (PutState).
+	DeleteRun(ctx context.Context, threadID, runID string, now time.Time) error
 
 	// PutCheckpoint stores blobs (each once) and the checkpoint (again = overwrite), in one step (reference 14.4).
 	PutCheckpoint(ctx context.Context, f Fence, cp Checkpoint, blobs []ChannelBlob) Commit

@@ -261,15 +261,49 @@ func (e *Engine) DeleteRun(ctx context.Context, threadID, runID string) error {
 		if err := e.saverForgetRun(ctx, r); err != nil {
 			return err
 		}
-		return e.store.DeleteRun(ctx, r.ThreadID, runID)
+		if err := e.store.DeleteRun(ctx, r.ThreadID, runID, e.clock()); err != nil {
+			return err
+		}
+		e.showRest(ctx, r.ThreadID)
+		return nil
 	}
 	if err := e.cancelIfInFlight(ctx, r, agent.CancelRollback, "run deleted"); err != nil {
 		return err
 	}
-	err = e.store.DeleteRun(ctx, r.ThreadID, runID)
+	err = e.store.DeleteRun(ctx, r.ThreadID, runID, e.clock())
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
 		return nil // it went with the rollback; else it had ended by itself
 	}
+	return err
+}
+
+// showRest makes a thread show the state of its last checkpoint where it shows one that is gone. That the run is gone is not
+// undone if no worker can tell it.
+func (e *Engine) showRest(ctx context.Context, threadID string) {
+	t, err := e.Thread(ctx, threadID)
+	if err == nil && !absent(t.State) {
+		err = e.showLast(ctx, t)
+	}
+	if err != nil && slipway.ErrorCode(err) != slipway.CodeConflict { // a run in flight: its end shows what there is
+		e.log.Warn("a thread shows the state of a run that was deleted", "thread_id", threadID, "error", err)
+	}
+}
+
+func (e *Engine) showLast(ctx context.Context, t agent.Thread) error {
+	last, err := e.store.Checkpoint(ctx, agent.CheckpointKey{ThreadID: t.ID})
+	shown := parse(parse(t.State)["checkpoint"]).text("checkpoint_id")
+	if err != nil || last == nil || last.ID == shown {
+		return err
+	}
+	raw, err := e.askState(ctx, t, StateRequest{ThreadID: t.ID})
+	if err != nil {
+		return err
+	}
+	var s agent.Snapshot
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return fmt.Errorf("read the worker's answer to a question for a state: %w", err)
+	}
+	_, err = e.store.PutState(ctx, t.ID, "", s, e.clock())
 	return err
 }
 

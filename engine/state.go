@@ -108,6 +108,9 @@ func (e *Engine) UpdateState(ctx context.Context, u StateUpdate) (json.RawMessag
 		return nil, slipway.Errorf(slipway.CodeBadRequest,
 			"Thread '%s' has no assigned graph ID. Make a run first or set metadata.graph_id.", t.ID)
 	}
+	if err := e.requireCheckpoint(ctx, t.ID, u.Checkpoint, e.savesElsewhere(graph)); err != nil {
+		return nil, err
+	}
 	if err := e.refuseInFlight(ctx, t.ID); err != nil {
 		return nil, err
 	}

@@ -64,3 +64,53 @@ func (s *server) state(thread string) string {
 	}
 	return string(got)
 }
+
+// A thread whose last run is deleted shows the state that the others left, and none without any.
+func TestDeletingAnEndedRunTakesItsState(t *testing.T) {
+	t.Parallel()
+	n := 0
+	s := newWorld(t).start("a", 1, map[string]fake.Graph{"agent": func(_ context.Context, r *fake.Run) agent.Done {
+		n++
+		r.Checkpoint(checkpointID(n), `{"n":1}`)
+		return r.Success(checkpointID(n), `{"n":1}`)
+	}})
+	s.pool.Answer = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return json.RawMessage(`{"values":{"n":"before"},"next":["x"],"tasks":[],"checkpoint":{"checkpoint_id":"` + checkpointID(1) + `"}}`), nil
+	}
+	thread := s.thread()
+	first, second := s.create(request(thread, "agent", `{}`)), s.create(request(thread, "agent", `{}`))
+	s.wait(first)
+	s.wait(second)
+	for _, c := range []struct {
+		run    agent.Run
+		values string
+		status agent.ThreadStatus
+	}{{second, `{"n":"before"}`, agent.ThreadInterrupted}, {first, "", agent.ThreadIdle}} {
+		if err := s.DeleteRun(t.Context(), thread, c.run.ID); err != nil {
+			t.Fatal(err)
+		}
+		th, err := s.Thread(t.Context(), thread)
+		if err != nil || string(th.Values) != c.values || th.Status != c.status {
+			t.Errorf("got %s with the values %s (%v), want %s with %s", th.Status, th.Values, err, c.status, c.values)
+		}
+	}
+}
+
+// A checkpoint that the thread does not have is not taken for an empty state to begin with.
+func TestUpdatingAnUnknownCheckpointIsRefused(t *testing.T) {
+	t.Parallel()
+	s, started, goOn := stepping(t)
+	thread := s.thread()
+	r := s.create(request(thread, "agent", `{}`))
+	<-started
+	goOn <- struct{}{}
+	s.wait(r)
+	s.pool.Answer = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		t.Error("a worker was asked")
+		return json.RawMessage(`{}`), nil
+	}
+	_, err := s.UpdateState(t.Context(), engine.StateUpdate{ThreadID: thread, Values: json.RawMessage(`{}`), Checkpoint: agent.CheckpointKey{ID: checkpointID(9)}})
+	if slipway.ErrorCode(err) != slipway.CodeNotFound {
+		t.Errorf("got %v, want not_found", err)
+	}
+}

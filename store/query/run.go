@@ -137,7 +137,7 @@ func (a *Agent) RunningOf(ctx context.Context, instance string) ([]agent.Run, er
 
 // DeleteRun removes an ended run with its checkpoints and frames. On a thread with delta channels the checkpoints stay:
 // later ones need them (reference 14.5).
-func (a *Agent) DeleteRun(ctx context.Context, threadID, runID string) error {
+func (a *Agent) DeleteRun(ctx context.Context, threadID, runID string, now time.Time) error {
 	return a.engine.Write(ctx, func(c Conn) error {
 		r, err := getRun(c, threadID, runID)
 		if err != nil {
@@ -148,7 +148,7 @@ func (a *Agent) DeleteRun(ctx context.Context, threadID, runID string) error {
 		}
 		delta, err := a.hasDeltas(c, r.ThreadID)
 		if err == nil && !delta {
-			err = dropRunCheckpoints(c, r.ThreadID, []string{runID})
+			err = forgetRun(c, r, now)
 		}
 		if err != nil {
 			return err
@@ -159,6 +159,32 @@ func (a *Agent) DeleteRun(ctx context.Context, threadID, runID string) error {
 		_, err = c.Exec(`DELETE FROM runs WHERE id = ?`, runID)
 		return err
 	})
+}
+
+// forgetRun removes a run's checkpoints; a thread that had no others shows no state any more.
+func forgetRun(c Conn, r agent.Run, now time.Time) error {
+	had, err := hasCheckpoints(c, r.ThreadID)
+	if err != nil || !had {
+		return err // what the application's own checkpointer keeps is not here
+	}
+	if err := dropRunCheckpoints(c, r.ThreadID, []string{r.ID}); err != nil {
+		return err
+	}
+	if left, err := hasCheckpoints(c, r.ThreadID); err != nil || left {
+		return err
+	}
+	t, err := getThread(c, r.ThreadID)
+	if err != nil {
+		return err
+	}
+	t.Values, t.State, t.Interrupts, t.Error = nil, nil, json.RawMessage("{}"), nil
+	t.Base, t.StateUpdatedAt, t.UpdatedAt = agent.ThreadIdle, now, now
+	return rest(c, &t)
+}
+
+func hasCheckpoints(c Conn, threadID string) (bool, error) {
+	_, ok, err := one(c, scalar[int], `SELECT 1 FROM checkpoints WHERE thread_id = ? AND ns = '' LIMIT 1`, threadID)
+	return ok, err
 }
 
 const saveBefore = `

@@ -160,9 +160,15 @@ func lifecycle(t *testing.T, s agent.Store) {
 	must(t, err)
 	equal(t, "failed thread", out.Thread.Status, agent.ThreadError)
 	equal(t, "values left alone", string(out.Thread.Values), `{"n":2}`)
-	must(t, s.DeleteRun(ctx, "t", "r"))
+	must(t, s.DeleteRun(ctx, "t", "r", startTime()))
 	_, err = s.Run(ctx, "", "r")
 	wantCode(t, err, slipway.CodeNotFound)
+	th, err = s.Thread(ctx, "t")
+	must(t, err)
+	equal(t, "values without a checkpoint", string(th.Values), "")
+	equal(t, "state without a checkpoint", string(th.State), "")
+	equal(t, "status without a checkpoint", th.Status, agent.ThreadIdle)
+	equal(t, "interrupts without a checkpoint", string(th.Interrupts), "{}")
 }
 
 func rejectRace(t *testing.T, s agent.Store) {
