@@ -70,7 +70,11 @@ func (o object) MarshalJSON() ([]byte, error) {
 		if i > 0 {
 			b = append(b, ',')
 		}
-		b = append(strconv.AppendQuote(b, m.name), ':')
+		name, err := encode(m.name) // a state's keys may hold anything
+		if err != nil {
+			return nil, err
+		}
+		b = append(append(b, name...), ':')
 		v, err := encode(m.value)
 		if err != nil {
 			return nil, err

@@ -115,6 +115,7 @@ func selectValues(values json.RawMessage, names []string) object {
 		}
 		if v, ok := all[key]; ok {
 			out = append(out, member{key, v})
+			delete(all, key) // asked for again it is there already
 		}
 	}
 	return out

@@ -65,12 +65,21 @@ func (a *API) joinStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer s.Close()
-	run := agent.Run{ID: runID, ThreadID: threadID}
-	if threadID != "" {
-		w.Header().Set("Location", f.location(run, f.modes))
-	}
+	run := a.joined(r, threadID, runID)
+	w.Header().Set("Location", f.location(run, f.modes))
 	a.send(w, r, run, s, f, cancel)
 	return nil
+}
+
+// joined is a run that somebody joins, with its thread where that is known: the row of a temporary run goes with its end.
+func (a *API) joined(r *http.Request, threadID, runID string) agent.Run {
+	run := agent.Run{ID: runID, ThreadID: threadID}
+	if threadID == "" {
+		if found, err := a.engine.Run(r.Context(), "", runID); err == nil {
+			run.ThreadID = found.ThreadID
+		}
+	}
+	return run
 }
 
 // filter says which frames of a run a connection gets (reference 10.2). No modes and nil namespaces let everything pass.
@@ -101,7 +110,7 @@ func (f filter) location(run agent.Run, modes []string) string {
 	for _, n := range f.namespaces {
 		q.Add("namespace", n)
 	}
-	at := runURL(run, false) + "/stream"
+	at := runURL(run, run.ThreadID == "") + "/stream"
 	if len(q) > 0 {
 		at += "?" + q.Encode()
 	}
