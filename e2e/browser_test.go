@@ -17,8 +17,8 @@ func TestReactPageInABrowser(t *testing.T) {
 	check(t, err)
 	modules, err := installed("testdata/clients/react", "package-lock.json", npmInstall)
 	check(t, err)
-	page := project(t, "testdata/clients/react")
-	check(t, os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(page, "node_modules")))
+	page := filepath.Join(t.TempDir(), "page")
+	check(t, lay(page, "testdata/clients/react", modules))
 	m := newMachine(t)
 	for _, deployment := range m.bothLanguages() {
 		m.in(page, "node", "drive.mjs", chromium, t.TempDir(), deployment)

@@ -16,8 +16,8 @@ import (
 type tools struct {
 	bin      string // directory that holds slipway
 	warm     string // a data directory whose layers and caches later installations start from
-	clientJS string // directory with node_modules of the JavaScript SDK
-	clientPy string // directory with a venv that holds the Python SDK
+	clientJS string // the project that drives the JavaScript SDK, with its node_modules
+	clientPy string // the project that drives the Python SDK, with its venv
 	stockJS  string // directory with node_modules of the stock JavaScript command line
 	stockPy  string // directory with a venv that holds the stock Python command line
 	graphs   string // testdata/graphs
@@ -56,7 +56,13 @@ func withTools(m *testing.M) (int, error) {
 		{&shared.stockJS, "cli-js", "package-lock.json", npmInstall},
 		{&shared.stockPy, "cli-py", "requirements.txt", pipInstall},
 	} {
-		if *project.into, err = installed("testdata/clients/"+project.name, project.lock, project.make); err != nil {
+		from := "testdata/clients/" + project.name
+		packages, err := installed(from, project.lock, project.make)
+		if err != nil {
+			return 1, err
+		}
+		*project.into = filepath.Join(dir, project.name)
+		if err := lay(*project.into, from, packages); err != nil {
 			return 1, err
 		}
 	}
@@ -144,6 +150,19 @@ func installed(project, lock string, install func(into string) error) (string, e
 		return "", err
 	}
 	return into, os.WriteFile(filepath.Join(into, ".ready"), nil, 0o644)
+}
+
+// lay copies a client project as it is now and links the packages to it that were installed for its lock file.
+func lay(into, project, packages string) error {
+	if err := os.CopyFS(into, os.DirFS(project)); err != nil {
+		return err
+	}
+	for _, name := range []string{"node_modules", "venv"} {
+		if _, err := os.Stat(filepath.Join(packages, name)); err == nil {
+			return os.Symlink(filepath.Join(packages, name), filepath.Join(into, name))
+		}
+	}
+	return fmt.Errorf("%s: no packages are installed in %s", project, packages)
 }
 
 func command(dir, name string, args ...string) error {

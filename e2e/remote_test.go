@@ -1,7 +1,6 @@
 package e2e_test
 
 import (
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -13,11 +12,12 @@ func TestRemoteGraphs(t *testing.T) {
 	check(t, err)
 	python, err := installed("testdata/clients/remote-py", "requirements.txt", pipInstall)
 	check(t, err)
-	js, py := project(t, "testdata/clients/remote-js"), project(t, "testdata/clients/remote-py")
-	check(t, os.Symlink(filepath.Join(modules, "node_modules"), filepath.Join(js, "node_modules")))
+	js, py := filepath.Join(t.TempDir(), "js"), filepath.Join(t.TempDir(), "py")
+	check(t, lay(js, "testdata/clients/remote-js", modules))
+	check(t, lay(py, "testdata/clients/remote-py", python))
 	m := newMachine(t)
 	for _, deployment := range m.bothLanguages() {
 		m.in(js, "node", "remote.mjs", deployment)
-		m.in(py, filepath.Join(python, "venv/bin/python"), "remote.py", deployment)
+		m.in(py, filepath.Join(py, "venv/bin/python"), "remote.py", deployment)
 	}
 }

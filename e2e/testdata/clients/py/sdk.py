@@ -171,7 +171,7 @@ async def a_thread_is_followed() -> None:
 
     async def follow(stop_after: int | None) -> None:
         nonlocal done, last
-        async for part in client.threads.join_stream(thread, last_event_id=last):
+        async for part in await client.threads.join_stream(thread, last_event_id=last):
             last = part.id
             if part.event == "custom":
                 seen.append(part.data["n"])
@@ -184,7 +184,7 @@ async def a_thread_is_followed() -> None:
     assert seen == list(range(1, 31)) * 2, seen
     await client.threads.update_state(thread, {"counted": 0}, as_node="count")
     kinds: list[str] = []
-    async for part in client.threads.join_stream(thread, last_event_id="-", stream_mode=["lifecycle", "state_update"]):
+    async for part in await client.threads.join_stream(thread, last_event_id="-", stream_mode=["lifecycle", "state_update"]):
         kinds.append(part.data.get("status", "start") if part.event == "metadata" else part.event)
         if part.event == "state_update":
             break
