@@ -16,6 +16,14 @@ type Toolchain interface {
 	Prepare(ctx context.Context, p Project, log func(line string)) (Prepared, error)
 }
 
+// UIBundler builds what browsers load of a project. Implementations are safe for concurrent use.
+type UIBundler interface {
+	// BundleUI builds every component of p.UI into the directory "ui" of the bundle and returns them by name. The project's
+	// dependencies are installed already. It ends with ctx, leaving no process behind; an error names the component, the
+	// place in its source and what is wrong there.
+	BundleUI(ctx context.Context, p Project, log func(line string)) (map[string]BundleUI, error)
+}
+
 // Project is an unpacked source that is to become a bundle.
 type Project struct {
 	Bundle string // absolute path of the bundle being made; the source lies in its directory "app"
@@ -30,6 +38,9 @@ type Project struct {
 	NodeVersion   string   // major; "" = any that is supported
 	TypeScript    bool     // a file of the configuration is written in TypeScript
 	PythonFiles   []string // files of the configuration written in Python, relative to Dir
+	// UI are the components that browsers load: files relative to Dir, by name. UIShared are packages that their pages bring.
+	UI       map[string]string
+	UIShared []string
 	// InstallCommand runs in app in place of the package manager's installation, BuildCommand in Dir after it. Builders give
 	// them to one toolchain only.
 	InstallCommand string

@@ -35,6 +35,9 @@ type Bundle struct {
 	// Shared names the directories beside the bundle's that it needs, relative to the data directory ("layers/node-…",
 	// "tools/tsx-…"), in order; nil = not known (a bundle of an earlier release), so none of them may go.
 	Shared []string `json:"shared"`
+	// UI are the components that browsers load, by their names in the configuration's `ui`: built, so that they are served
+	// without a worker.
+	UI map[string]BundleUI `json:"ui,omitempty"`
 	// Python and Node say how to start the workers; nil when no graph needs them.
 	Python *PythonBundle `json:"python,omitempty"`
 	Node   *NodeBundle   `json:"node,omitempty"`
@@ -46,6 +49,18 @@ type BundleGraph struct {
 	Spec        string   `json:"spec"`
 	Language    Language `json:"language"`
 	Description string   `json:"description,omitempty"`
+}
+
+// BundleUI is one entry of the configuration's `ui` as browsers load it (agent-server reference 9): scripts and style sheets.
+type BundleUI struct {
+	Dir   string         `json:"dir"`   // of the files, relative to the bundle, with slashes
+	Files []BundleUIFile `json:"files"` // by name; at least one script
+}
+
+// BundleUIFile is a file that browsers load.
+type BundleUIFile struct {
+	Name   string `json:"name"`   // without a slash, such as "entrypoint.js"
+	SHA256 string `json:"sha256"` // of its contents, in hexadecimal
 }
 
 // PythonBundle says how to start a Python worker.

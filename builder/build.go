@@ -28,7 +28,7 @@ func (b *Builder) build(ctx context.Context, job slipway.BuildJob, log func(stri
 	defer b.watch(ctx, tmp, exceeded)()
 	b.touchCaches()
 	w := work{Builder: b, job: job, dir: tmp, app: filepath.Join(tmp, "app"), log: log}
-	for _, step := range []func(context.Context) error{w.fetch, w.read, w.install} {
+	for _, step := range []func(context.Context) error{w.fetch, w.read, w.install, w.components} {
 		if err := step(ctx); err != nil {
 			return w.result, err
 		}
@@ -149,6 +149,19 @@ func (w *work) install(ctx context.Context) error {
 	return err
 }
 
+// components builds what browsers load, from the files that the installation has left.
+func (w *work) components(ctx context.Context) (err error) {
+	if len(w.config.UI) == 0 {
+		return nil
+	}
+	if w.UI == nil {
+		return slipway.Errorf(slipway.CodeInvalid, "this installation builds no components of ui")
+	}
+	w.log("building the components of ui")
+	w.bundle.UI, err = w.UI.BundleUI(ctx, project(w.dir, w.bundle, w.config), w.log)
+	return err
+}
+
 // needs says whether something of the language is installed: for its graphs, or in JavaScript for components of `ui`.
 func (w *work) needs(language slipway.Language) bool {
 	if language == slipway.Node && len(w.config.UI) > 0 {
@@ -164,7 +177,7 @@ func project(dir string, bundle slipway.Bundle, c graphconfig.Config) slipway.Pr
 	p := slipway.Project{
 		Bundle: dir, Dir: path.Clean(strings.TrimPrefix(strings.TrimPrefix(bundle.Dir, "app"), "/")), Dependencies: c.Dependencies,
 		PipConfigFile: c.PipConfigFile, PipInstaller: c.PipInstaller, PythonVersion: c.PythonVersion, NodeVersion: c.NodeVersion,
-		TypeScript: c.TypeScript() && c.NodeLoader == "",
+		TypeScript: c.TypeScript() && c.NodeLoader == "", UI: c.UI, UIShared: c.UIShared(),
 	}
 	if root := c.UVRoot(); root != "" {
 		p.Workspace = &slipway.Workspace{Root: root, Package: c.Source.Package}

@@ -51,6 +51,8 @@ type Deps struct {
 	Queue      slipway.BuildQueue
 	Fetchers   map[slipway.Source]slipway.SourceFetcher
 	Toolchains map[slipway.Language]slipway.Toolchain
+	// UI builds the components that browsers load; nil = no source that has some can be built.
+	UI slipway.UIBundler
 	// Depot takes artifacts that are to run on another machine; nil = they run where they are built.
 	Depot slipway.Depot
 	// Tidied is called after each build; nil = nothing.

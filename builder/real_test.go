@@ -25,6 +25,7 @@ type factory struct {
 	t    *testing.T
 	root string
 	tool map[slipway.Language]slipway.Toolchain
+	ui   slipway.UIBundler
 }
 
 func newFactory(t *testing.T) factory {
@@ -35,8 +36,9 @@ func newFactory(t *testing.T) factory {
 	}
 	cache, root := filepath.Join(cache, "slipway-test"), t.TempDir()
 	tools := filepath.Join(cache, "tools")
-	return factory{t: t, root: root, tool: map[slipway.Language]slipway.Toolchain{
-		slipway.Node:   node.New(node.Config{Root: root, Cache: cache, Tools: tools, Keep: keeper.Self}),
+	javascript := node.New(node.Config{Root: root, Cache: cache, Tools: tools, Keep: keeper.Self})
+	return factory{t: t, root: root, ui: javascript, tool: map[slipway.Language]slipway.Toolchain{
+		slipway.Node:   javascript,
 		slipway.Python: python.New(python.Config{Root: root, Cache: cache, Tools: tools, Keep: keeper.Self}),
 	}}
 }
@@ -71,7 +73,7 @@ func (f factory) build(files fetcher, job slipway.BuildJob) made {
 	l := &logbook{queue: queue{jobs: make(chan slipway.BuildJob, 1), done: make(chan report, 1)}}
 	job.Source = slipway.SourceInternalSource
 	b := builder.New(builder.Config{Root: f.root}, builder.Deps{
-		Queue: l, Clock: time.Now, Log: slog.New(slog.DiscardHandler), Toolchains: f.tool,
+		Queue: l, Clock: time.Now, Log: slog.New(slog.DiscardHandler), Toolchains: f.tool, UI: f.ui,
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{slipway.SourceInternalSource: files},
 	})
 	ctx, cancel := context.WithCancel(f.t.Context())

@@ -57,6 +57,15 @@ func (c *Config) Files() []string {
 	return files
 }
 
+// UIShared returns the packages that the pages of components bring (ui_config.shared): they are not built in.
+func (c *Config) UIShared() []string {
+	var settings struct {
+		Shared []string `json:"shared"`
+	}
+	_ = json.Unmarshal(c.UIConfig, &settings) // its shape has been checked
+	return settings.Shared
+}
+
 // Effective returns the configuration as an agent server reads it: what the user wrote, with every name of code in the one
 // form that bundles use ("./file.py:name", relative to the configuration's directory, or a dotted module).
 func (c *Config) Effective() json.RawMessage {

@@ -73,7 +73,7 @@ func schema() map[string]rule {
 			}),
 		}),
 		"ui":                   mapOf(relative),
-		"ui_config":            anyObject,
+		"ui_config":            object(map[string]rule{"shared": list(filled)}),
 		"keep_pkg_tools":       either("true, false, or an array of pip, setuptools and wheel", flag, list(oneOf("pip", "setuptools", "wheel"))),
 		"_INTERNAL_docker_tag": filled,
 		"disable_persistence":  flag,

@@ -64,25 +64,28 @@ func (b *buildSettings) config(root string) builder.Config {
 	return builder.Config{Root: root, Owner: newID(), Concurrency: b.builds, Timeout: b.timeout, MaxBytes: int64(b.buildMegs) << 20}
 }
 
-func toolchains(root string) map[slipway.Language]slipway.Toolchain {
-	return map[slipway.Language]slipway.Toolchain{slipway.Node: node.New(node.Config{Root: root, Keep: keeper.Self}), slipway.Python: python.New(python.Config{Root: root, Keep: keeper.Self})}
+// tools lays what installs and bundles on this machine into a builder's dependencies.
+func tools(root string, d builder.Deps) builder.Deps {
+	javascript := node.New(node.Config{Root: root, Keep: keeper.Self})
+	d.UI = javascript
+	d.Toolchains = map[slipway.Language]slipway.Toolchain{slipway.Node: javascript, slipway.Python: python.New(python.Config{Root: root, Keep: keeper.Self})}
+	return d
 }
 
 // openBuilder puts together the builder of this machine.
 func openBuilder(where installation, s upSettings, queue slipway.BuildQueue, blobs slipway.Blob, log *slog.Logger) *builder.Builder {
 	cfg := s.build.config(where.dir)
 	cfg.Owner = control.LocalBuilder + cfg.Owner
-	return builder.New(cfg, s.failAt.deps(builder.Deps{
+	return builder.New(cfg, s.failAt.deps(tools(where.dir, builder.Deps{
 		Queue: queue,
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{
 			slipway.SourceGithost:          git.New(git.Config{FileRoots: s.allowFileRepos, PlainHosts: s.allowHTTPGit}),
 			slipway.SourceInternalSource:   tarball.New(blobs, tarball.Limits{}),
 			slipway.SourceInternalTemplate: template.New(templates.FS),
 		},
-		Toolchains: toolchains(where.dir),
-		Clock:      now,
-		Log:        log,
-	}))
+		Clock: now,
+		Log:   log,
+	})))
 }
 
 // builderSettings are the settings of `slipway builder`.
@@ -163,21 +166,20 @@ func runBuilder(ctx context.Context, where installation, s builderSettings) erro
 	}
 	line := &builderLine{client: client.New(s.url, s.key), shelf: things, failAt: s.failAt, sources: map[string]string{}}
 	var b *builder.Builder
-	b = builder.New(s.build.config(where.dir), s.failAt.deps(builder.Deps{
+	b = builder.New(s.build.config(where.dir), s.failAt.deps(tools(where.dir, builder.Deps{
 		Queue: line, Depot: line,
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{
 			slipway.SourceGithost:          git.New(git.Config{FileRoots: s.allowFileRepos, PlainHosts: s.allowHTTPGit}),
 			slipway.SourceInternalSource:   line,
 			slipway.SourceInternalTemplate: template.New(templates.FS),
 		},
-		Toolchains: toolchains(where.dir),
 		Tidied: func(ctx context.Context) {
 			if err := tidy(ctx, things, b.Busy, int64(s.build.diskGigabytes)<<30); err != nil && ctx.Err() == nil {
 				log.Warn("not collected", "error", err.Error())
 			}
 		},
 		Clock: now, Log: log,
-	}))
+	})))
 	log.Info("building", "url", s.url, "builds", s.build.builds)
 	if err := b.Run(ctx); !errors.Is(err, context.Canceled) {
 		return err

@@ -34,11 +34,13 @@ type order struct {
 func startFactory(root, cache string) (f *factory, stop func()) {
 	f = &factory{root: root, jobs: make(chan slipway.BuildJob), open: map[string]*order{}}
 	tools := filepath.Join(cache, "tools")
+	javascript := node.New(node.Config{Root: root, Cache: cache, Tools: tools})
 	b := builder.New(builder.Config{Root: root, Concurrency: concurrency}, builder.Deps{
 		Queue: f, Clock: time.Now, Log: slog.New(slog.DiscardHandler),
 		Fetchers: map[slipway.Source]slipway.SourceFetcher{slipway.SourceInternalSource: directories{}},
+		UI:       javascript,
 		Toolchains: map[slipway.Language]slipway.Toolchain{
-			slipway.Node:   node.New(node.Config{Root: root, Cache: cache, Tools: tools}),
+			slipway.Node:   javascript,
 			slipway.Python: python.New(python.Config{Root: root, Cache: cache, Tools: tools}),
 		},
 	})
