@@ -104,7 +104,8 @@ type Config struct {
 	Metrics      MetricsConfig
 	Tracing      bool // user code traces to LangSmith
 	App          AppConfig
-	Disable      []string // groups of routes that are not there: assistants, threads, runs, store, meta
+	Disable      []string // groups of routes that are not there: assistants, threads, runs, store, meta, ui
+	UI           UI
 	// ConfigurableHeaders are the request headers that runs get as configurable, LoggingHeaders those that stand in the log.
 	ConfigurableHeaders, LoggingHeaders HeaderRule
 
@@ -209,6 +210,9 @@ func (a *API) routes() {
 	a.handle("GET /metrics", a.metrics)
 	a.handle("GET /openapi.json", a.openapi)
 	a.handle("GET /docs", a.docs)
+
+	a.handle("POST /ui/{graph}", a.loadUI)
+	a.handle("GET /ui/{graph}/{file}", a.getUI)
 
 	a.handle("POST /assistants/search", a.searchAssistants)
 	a.handle("POST /assistants/count", a.countAssistants)

@@ -261,6 +261,7 @@ func TestGroupsOfRoutesThatAreSwitchedOff(t *testing.T) {
 		"threads":    {"POST /threads", "GET /threads/" + thread},
 		"runs":       {"POST /runs", "GET /threads/" + thread + "/runs", "POST /runs/crons/search"},
 		"store":      {"GET /store/items"},
+		"ui":         {"POST /ui/agent", "GET /ui/agent/entrypoint.js"},
 		"meta":       {"GET /info", "GET /docs", "GET /openapi.json", "GET /metrics"},
 	} {
 		api := agentapi.New(&fake{}, agentapi.Config{Disable: []string{group}})

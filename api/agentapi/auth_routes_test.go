@@ -33,6 +33,8 @@ func accesses() []access {
 		{route: "GET /metrics", path: "/metrics", fresh: true},
 		{route: "GET /openapi.json", path: "/openapi.json", fresh: true},
 		{route: "GET /docs", path: "/docs", fresh: true},
+		{route: "POST /ui/{graph}", path: "/ui/agent", body: `{"name":"card"}`, fresh: true},
+		{route: "GET /ui/{graph}/{file}", path: "/ui/agent/entrypoint.js", open: true},
 
 		{route: "POST /assistants/search", path: "/assistants/search", asks: "assistants:search", fresh: true},
 		{route: "POST /assistants/count", path: "/assistants/count", asks: "assistants:search", fresh: true},

@@ -76,7 +76,7 @@ func newAuthServer(t *testing.T, changes ...change) *authServer {
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	api := agentapi.New(agentapi.Over(e), agentapi.Config{IDs: ids, Log: log, MaxBody: 4 << 20})
+	api := agentapi.New(agentapi.Over(e), agentapi.Config{IDs: ids, Log: log, MaxBody: 4 << 20, UI: cards()})
 	var front http.Handler = api
 	if !s.wild {
 		front = truthful(t, api)

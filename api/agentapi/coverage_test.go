@@ -23,6 +23,8 @@ var proofs = map[string]proof{
 	"metrics":                      {"?format=json", "", `"queue":{"pending":`},
 	"openapi":                      {"", "", `"openapi": "3.1.0"`},
 	"docs":                         {"", "", `<!doctype html>`},
+	"load_ui":                      {"", `{"name":"card"}`, `onload='__LGUI_agent.render("card", "{{shadowRootId}}")'`},
+	"get_ui_file":                  {"", "", "200 script"},
 	"create_assistant":             {"", `{"graph_id":"agent","name":"made"}`, `"name":"made"`},
 	"search_assistants":            {"", `{"graph_id":"agent","metadata":{"created_by":"system"},"select":["assistant_id"]}`, `[{"assistant_id":"fe096781-5601-53d2-b2f6-0d3403f7e9ca"}]`},
 	"count_assistants":             {"", `{"metadata":{"created_by":"system"}}`, "200 1"},
@@ -121,7 +123,7 @@ func (s realServer) prove(t *testing.T, id, call string, p proof) {
 	method, path, _ := strings.Cut(call, " ")
 	fill := s.things(t, unfinished[id])
 	path = strings.NewReplacer("{thread_id}", "THREAD", "{run_id}", "RUN", "{cron_id}", "CRON", "{assistant_id}", "ASSISTANT",
-		"{checkpoint_id}", "CHECKPOINT", "{namespace}", "sub").Replace(path)
+		"{checkpoint_id}", "CHECKPOINT", "{namespace}", "sub", "{graph}", "agent", "{file}", "entrypoint.js").Replace(path)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, s.URL+fill.Replace(path+p.query), strings.NewReader(fill.Replace(p.body)))

@@ -82,7 +82,7 @@ func newRealServerOn(t *testing.T, store closingStore, graphs map[string]workerf
 	if err := e.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.Server = httptest.NewServer(truthful(t, agentapi.New(agentapi.Over(e), agentapi.Config{IDs: ids, Log: log, MaxBody: 4 << 20})))
+	s.Server = httptest.NewServer(truthful(t, agentapi.New(agentapi.Over(e), agentapi.Config{IDs: ids, Log: log, MaxBody: 4 << 20, UI: cards()})))
 	t.Cleanup(func() {
 		s.CloseClientConnections()
 		if err := e.Drain(context.Background()); err != nil {

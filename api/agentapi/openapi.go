@@ -27,6 +27,7 @@ type operation struct {
 	status       int                  // of success; 0 = 200
 	answer       *huma.Schema         // nil = no body
 	media        string               // of the answer; "" = application/json
+	further      []string             // media types that the answer may have instead
 	json         *huma.Schema         // of the answer where the client may ask for JSON instead
 	others       map[int]*huma.Schema // further answers by status; nil = no body
 	sends        []string             // headers of the answer
@@ -52,7 +53,7 @@ func (o operation) success() int {
 func operations() []operation {
 	return slices.Concat(
 		assistantOperations(), threadOperations(), stateOperations(), runOperations(), statelessOperations(), cronOperations(),
-		storeOperations(), systemOperations(),
+		storeOperations(), uiOperations(), systemOperations(),
 	)
 }
 
@@ -197,6 +198,9 @@ func (o operation) good() *huma.Response {
 	if o.answer != nil {
 		r.Content = map[string]*huma.MediaType{firstText(o.media, "application/json"): {Schema: o.answer}}
 	}
+	for _, media := range o.further {
+		r.Content[media] = &huma.MediaType{Schema: o.answer}
+	}
 	if o.json != nil {
 		r.Content["application/json"] = &huma.MediaType{Schema: o.json}
 	}
@@ -227,6 +231,7 @@ func (o operation) usual() []int {
 func successText(status int) string {
 	return map[int]string{
 		http.StatusOK: "Done.", http.StatusAccepted: "Recorded; it has not happened yet.", http.StatusNoContent: "Done; there is nothing to tell.",
+		http.StatusNotModified: "What the client has is what there is.",
 	}[status]
 }
 
@@ -265,6 +270,7 @@ func tags() []*huma.Tag {
 		{Name: "stateless-runs", Description: "Executions on a thread of their own, which goes with them unless it is to be kept."},
 		{Name: "crons", Description: "Runs by schedule."},
 		{Name: "store", Description: "Items beyond threads."},
+		{Name: "ui", Description: "Components of the application that browsers load."},
 		{Name: "system", Description: "The server itself."},
 	}
 }

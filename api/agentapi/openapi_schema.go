@@ -150,6 +150,7 @@ func pathParameterOf(name string) *huma.Param {
 	s := map[string]*huma.Schema{
 		"assistant_id": text("the assistant's UUID, or the id of a graph"), "checkpoint_id": uuidOf("a checkpoint of the thread"),
 		"namespace": text("namespace of a subgraph, its parts joined by |"),
+		"graph":     text("a name of the configuration's ui, usually that of a graph"), "file": text("as the tags of a component say"),
 	}[name]
 	if s == nil {
 		s = uuidOf("")

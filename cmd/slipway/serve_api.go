@@ -2,6 +2,7 @@ package main
 
 import (
 	"net/http"
+	"os"
 	"strings"
 
 	"github.com/slipway-dev/slipway/api/agentapi"
@@ -15,6 +16,7 @@ func (s agentServer) apiConfig(store agentStore, getenv func(string) string) age
 	return agentapi.Config{
 		MaxBody: s.settings.maxBody, AllowOrigins: s.settings.origins, MountPrefix: s.settings.mountPrefix, IDs: newID, Log: s.log,
 		Version: version, Security: s.config.Auth.OpenAPI, Tracing: tracing(getenv),
+		UI:      agentapi.UI{Files: os.DirFS(s.options.bundle), Components: s.bundle.UI},
 		Metrics: agentapi.MetricsConfig{Prefix: s.settings.metricPrefix, Labels: metricLabels(getenv), Pool: poolOf(store)},
 	}
 }
