@@ -335,6 +335,7 @@ func (e *Engine) join(ctx context.Context, t *track, s *Subscription, threadID, 
 			return err
 		}
 	}
+	s.of = r.ThreadID
 	if r.Kwargs.Resumable && from.LastEventID != "" {
 		if err := e.startReplay(ctx, t, s, r, from); err != nil {
 			return err

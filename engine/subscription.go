@@ -20,6 +20,7 @@ const maxSeq = math.MaxInt64
 type Subscription struct {
 	limit int                 // frames that may wait
 	leave func(*Subscription) // called once, by Close
+	of    string              // the thread whose run is told; "" = not known
 	lose  func()              // counts that a reader was too slow for what is not kept; nil = nobody counts
 	ready chan struct{}
 
@@ -44,6 +45,9 @@ type Subscription struct {
 	last string // of a run's stream: frames with ids up to it are not told again
 	told int64  // of a thread's stream: the position of the last frame told
 }
+
+// ThreadID returns the thread of the run that JoinStream has found; "" of other streams.
+func (s *Subscription) ThreadID() string { return s.of }
 
 // newSubscription makes a reader of a run's stream.
 func newSubscription(limit int, leave func(*Subscription)) *Subscription {

@@ -38,10 +38,28 @@ func TestSelectedKeysAreAnsweredOnceAndAsTheyAre(t *testing.T) {
 	}
 }
 
+// onThread is a stream that knows its thread, as the engine's do.
+type onThread struct{ stream }
+
+func (*onThread) ThreadID() string { return thread }
+
+type joining struct{ fake }
+
+func (*joining) JoinStream(context.Context, string, string, engine.From) (agentapi.Stream, error) {
+	return &onThread{}, nil
+}
+
 func TestAJoinedStatelessRunTellsItsThread(t *testing.T) {
 	t.Parallel()
-	w := send(t, &fake{}, "GET", "/runs/"+runID+"/stream?stream_mode=custom", "")
-	if got, want := w.Header().Get("Location"), "/threads/"+thread+"/runs/"+runID+"/stream?stream_mode=custom"; got != want {
-		t.Errorf("got %q, want %q", got, want)
+	for want, f := range map[string]agentapi.Engine{
+		"/threads/" + thread + "/runs/" + runID + "/stream?stream_mode=custom": &joining{},
+		"/runs/" + runID + "/stream?stream_mode=custom":                         &fake{},
+	} {
+		w := httptest.NewRecorder()
+		api := agentapi.New(f, agentapi.Config{Log: slog.New(slog.DiscardHandler)})
+		api.ServeHTTP(w, httptest.NewRequest("GET", "/runs/"+runID+"/stream?stream_mode=custom", nil))
+		if got := w.Header().Get("Location"); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
 	}
 }

@@ -65,21 +65,13 @@ func (a *API) joinStream(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	defer s.Close()
-	run := a.joined(r, threadID, runID)
+	run := agent.Run{ID: runID, ThreadID: threadID}
+	if found, ok := s.(interface{ ThreadID() string }); ok && threadID == "" {
+		run.ThreadID = found.ThreadID()
+	}
 	w.Header().Set("Location", f.location(run, f.modes))
 	a.send(w, r, run, s, f, cancel)
 	return nil
-}
-
-// joined is a run that somebody joins, with its thread where that is known: the row of a temporary run goes with its end.
-func (a *API) joined(r *http.Request, threadID, runID string) agent.Run {
-	run := agent.Run{ID: runID, ThreadID: threadID}
-	if threadID == "" {
-		if found, err := a.engine.Run(r.Context(), "", runID); err == nil {
-			run.ThreadID = found.ThreadID
-		}
-	}
-	return run
 }
 
 // filter says which frames of a run a connection gets (reference 10.2). No modes and nil namespaces let everything pass.
