@@ -134,7 +134,11 @@ func (e *Engine) cancelIfInFlight(ctx context.Context, r agent.Run, action agent
 
 // CopyThread copies a thread with its checkpoints to a new id. A missing source is CodeConflict (reference 1).
 func (e *Engine) CopyThread(ctx context.Context, id string) (agent.Thread, error) {
-	t, err := e.store.CopyThread(ctx, id, e.ids(), e.clock())
+	source, err := e.store.Thread(ctx, id)
+	var t agent.Thread
+	if err == nil {
+		t, err = e.store.CopyThread(ctx, id, e.ids(), e.clock())
+	}
 	if slipway.ErrorCode(err) == slipway.CodeNotFound {
 		return t, slipway.Errorf(slipway.CodeConflict, "Thread with ID %s not found", id)
 	}
@@ -145,7 +149,37 @@ func (e *Engine) CopyThread(ctx context.Context, id string) (agent.Thread, error
 	if err != nil {
 		return t, errors.Join(err, e.store.DeleteThread(context.WithoutCancel(ctx), t.ID))
 	}
+	if source.Status == agent.ThreadBusy {
+		return e.catchUpCopy(ctx, t), nil
+	}
 	return t, nil
+}
+
+// catchUpCopy gives the copy of a thread at work the state of its last checkpoint: the row of the original has that of its
+// last run. Where no worker can tell in time, the copy keeps it.
+func (e *Engine) catchUpCopy(ctx context.Context, t agent.Thread) agent.Thread {
+	graph := parse(t.Metadata).text("graph_id")
+	if graph == "" {
+		return t
+	}
+	soon, cancel := context.WithTimeout(ctx, livePatience)
+	defer cancel()
+	state, err := e.askState(soon, t, StateRequest{ThreadID: t.ID})
+	var s agent.Snapshot
+	if err == nil {
+		err = json.Unmarshal(state, &s)
+	}
+	if err == nil && absent(s.CreatedAt) {
+		return t // the run has written no checkpoint yet
+	}
+	if err == nil {
+		var current agent.Thread
+		if current, err = e.store.PutState(ctx, t.ID, graph, s, e.clock()); err == nil {
+			return current
+		}
+	}
+	e.log.Warn("state of the copy of a thread at work is that of its last run", "thread_id", t.ID, "error", err)
+	return t
 }
 
 // saverForget removes the checkpoints of a thread from the application's checkpointer.

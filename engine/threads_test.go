@@ -102,3 +102,29 @@ func TestThreadsGetTheConfiguredTTL(t *testing.T) {
 		}
 	}
 }
+
+func TestACopyOfAThreadAtWorkHasItsState(t *testing.T) {
+	t.Parallel()
+	s, started, goOn := stepping(t)
+	thread := s.thread()
+	r := s.create(request(thread, "agent", `{}`))
+	<-started
+	s.pool.Answer = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return raw(`{"values":{"n":7},"next":["b"],"tasks":[],"created_at":"2026-01-01T00:00:00Z","checkpoint":{}}`), nil
+	}
+	c, err := s.CopyThread(t.Context(), thread)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(c.Values); got != `{"n":7}` || c.Status != agent.ThreadInterrupted {
+		t.Errorf("got values %s and status %s, want those of the last checkpoint", got, c.Status)
+	}
+	s.pool.Answer = func(context.Context, json.RawMessage) (json.RawMessage, error) {
+		return nil, slipway.Errorf(slipway.CodeUnavailable, "no worker")
+	}
+	if _, err := s.CopyThread(t.Context(), thread); err != nil {
+		t.Errorf("without a worker: %v", err)
+	}
+	goOn <- struct{}{}
+	s.wait(r)
+}
