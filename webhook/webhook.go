@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -61,8 +62,17 @@ var errPrivate = errors.New("the address is not public, and this installation de
 
 var errHere = errors.New("the address is this machine or its link, where webhooks are not delivered")
 
-// metadata6 is where cloud machines ask about themselves over IPv6; over IPv4 the address is link-local.
-const metadata6 = "fd00:ec2::254"
+// metadata is where cloud machines ask about themselves beside the link-local 169.254.169.254.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"), netip.MustParseAddr("100.100.100.200"),
+	netip.MustParseAddr("192.0.0.192"),
+}
+
+// translated are ranges of IPv6 that stand for addresses of IPv4, which begin at a byte of theirs.
+var translated = []struct {
+	prefix netip.Prefix
+	at     int
+}{{netip.MustParsePrefix("64:ff9b::/96"), 12}, {netip.MustParsePrefix("2002::/16"), 2}}
 
 // reserved are ranges that net/netip does not call private and that are not public either.
 var reserved = []netip.Prefix{
@@ -91,10 +101,22 @@ func PublicOnly(ip netip.Addr) error {
 
 // NotHere refuses this machine and what only it can see, cloud metadata above all; private networks are fine.
 func NotHere(ip netip.Addr) error {
-	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || ip.String() == metadata6 {
+	ip = inner(ip)
+	if ip.IsLoopback() || ip.IsUnspecified() || ip.IsLinkLocalUnicast() || ip.IsMulticast() || slices.Contains(metadata, ip.WithZone("")) {
 		return errHere
 	}
 	return nil
+}
+
+// inner is the IPv4 address that an address of IPv6 stands for; any other as it is.
+func inner(ip netip.Addr) netip.Addr {
+	for _, t := range translated {
+		if t.prefix.Contains(ip) {
+			raw := ip.As16()
+			return netip.AddrFrom4([4]byte(raw[t.at : t.at+4]))
+		}
+	}
+	return ip.Unmap()
 }
 
 // NotMetadata is NotHere for those who may call this machine.

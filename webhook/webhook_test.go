@@ -77,6 +77,9 @@ func TestWhoMayBeCalled(t *testing.T) {
 		"93.184.216.34": {true, true, true}, "10.1.2.3": {false, true, true}, "127.0.0.1": {false, false, true}, "::1": {false, false, true},
 		"169.254.169.254": {false, false, false}, "fd00:ec2::254": {false, false, false}, "fe80::1": {false, false, false}, "0.0.0.0": {false, false, false},
 		"fd12::1": {false, true, true}, "224.0.0.1": {false, false, false},
+		"100.100.100.200": {false, false, false}, "192.0.0.192": {false, false, false}, "fd20:ce::254": {false, false, false},
+		"::ffff:169.254.169.254": {false, false, false}, "64:ff9b::a9fe:a9fe": {false, false, false}, "64:ff9b::7f00:1": {false, false, false},
+		"2002:a9fe:a9fe::1": {false, false, false}, "64:ff9b::5db8:d822": {false, true, true}, "fe80::1%eth0": {false, false, false},
 	} {
 		ip := netip.MustParseAddr(address)
 		got := [3]bool{webhook.PublicOnly(ip) == nil, webhook.NotHere(ip) == nil, webhook.NotMetadata(ip) == nil}

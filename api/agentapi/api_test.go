@@ -36,6 +36,7 @@ type fake struct {
 	health    engine.Health
 	asked     string
 	metrics   engine.Metrics
+	wanted    agent.ThreadQuery // of the last search for threads
 }
 
 func (f *fake) run() agent.Run {
@@ -78,6 +79,7 @@ func (f *fake) Thread(context.Context, string) (agent.Thread, error) {
 }
 
 func (f *fake) Threads(_ context.Context, q agent.ThreadQuery) ([]agent.Thread, error) {
+	f.wanted = q
 	return f.threads[:min(len(f.threads), q.Limit)], f.err
 }
 

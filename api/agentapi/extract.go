@@ -12,6 +12,9 @@ import (
 // maxExtracts bounds the extract of a thread search (reference 3).
 const maxExtracts = 10
 
+// maxSteps bounds how deep a path goes: as deep as a body may be.
+const maxSteps = maxDepth
+
 // extractForm is a root, then members and positions: values.messages[-1].content.
 var extractForm = regexp.MustCompile(`^(values|metadata|config|interrupts)((?:\.[^.\[\]]+|\[-?\d{1,9}\])*)$`)
 
@@ -40,7 +43,12 @@ func (b *body) extracts() []extract {
 			b.wrong("extract", "%q is no path; begin with values, metadata, config or interrupts and go on with .key or [n], as in values.messages[-1]", path)
 			continue
 		}
-		list = append(list, extract{alias, m[1], extractStep.FindAllString(m[2], -1)})
+		steps := extractStep.FindAllString(m[2], -1)
+		if len(steps) > maxSteps {
+			b.wrong("extract", "the path of %q has %d steps; give at most %d", alias, len(steps), maxSteps)
+			continue
+		}
+		list = append(list, extract{alias, m[1], steps})
 	}
 	return list
 }

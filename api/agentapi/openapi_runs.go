@@ -65,10 +65,10 @@ func statelessOperations() []operation {
 	made := []string{"Content-Location"}
 	missing := []int{http.StatusNotFound, http.StatusConflict}
 	several := listOf(ref("RunCreate"), "")
-	least := 1
-	several.MinItems = &least
+	least, most := 1, maxNamed
+	several.MinItems, several.MaxItems = &least, &most
 	selection := request(nil, members{
-		"status": choice(nil, "all runs that are so", "pending", "running", "all"), "thread_id": uuidOf(""), "run_ids": listOf(uuidOf(""), "with thread_id"), "assistant_id": text(""),
+		"status": choice(nil, "all runs that are so", "pending", "running", "all"), "thread_id": uuidOf(""), "run_ids": idsOf("with thread_id"), "assistant_id": text(""),
 	})
 	follow := []*huma.Param{modeQuery(), namespaceQuery(), queryParam("checkpoint_id", text("")), disconnectQuery()}
 	return tagged("stateless-runs", []operation{

@@ -49,6 +49,13 @@ func listOf(item *huma.Schema, doc string) *huma.Schema {
 	return &huma.Schema{Type: "array", Items: item, Description: doc}
 }
 
+// idsOf is a list of ids that one request may name.
+func idsOf(doc string) *huma.Schema {
+	s, most := listOf(uuidOf(""), doc), maxNamed
+	s.MaxItems = &most
+	return s
+}
+
 // choice is one of some words; fallback nil = there is no default.
 func choice(fallback any, doc string, words ...string) *huma.Schema {
 	s := &huma.Schema{Type: "string", Default: fallback, Description: doc}

@@ -16,7 +16,7 @@ func threadFilters() members {
 func threadSearch() *huma.Schema {
 	most := maxExtracts
 	search := sorted(page(threadFilters(), 10), "updated_at", "thread_id", "status", "created_at", "state_updated_at")
-	search["ids"], search["select"] = listOf(uuidOf(""), "only these"), words(threadFields(), "members to answer")
+	search["ids"], search["select"] = idsOf("only these"), words(threadFields(), "members to answer")
 	search["extract"] = &huma.Schema{
 		Type: "object", AdditionalProperties: text(""), MaxProperties: &most,
 		Description: "alias to path: values, metadata, config or interrupts, then .key or [n], as in values.messages[-1]",
@@ -35,7 +35,7 @@ func threadCreate() *huma.Schema {
 
 func threadOperations() []operation {
 	paged := []string{"X-Pagination-Total", "X-Pagination-Next"}
-	prune := request([]string{"thread_ids"}, members{"thread_ids": listOf(uuidOf(""), ""), "strategy": choice("delete", "", "delete", "keep_latest")})
+	prune := request([]string{"thread_ids"}, members{"thread_ids": idsOf(""), "strategy": choice("delete", "", "delete", "keep_latest")})
 	return tagged("threads", []operation{
 		{method: "POST", path: "/threads", id: "create_thread", summary: "Create a thread", body: threadCreate(), answer: ref("Thread"), errors: []int{http.StatusBadRequest, http.StatusNotFound, http.StatusConflict}},
 		{method: "POST", path: "/threads/search", id: "search_threads", summary: "List threads", body: threadSearch(), answer: selected("Thread"), sends: paged},

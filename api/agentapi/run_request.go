@@ -256,6 +256,9 @@ func (a *API) batch(w http.ResponseWriter, r *http.Request) ([]runCall, error) {
 	if err := json.Unmarshal(raw, &list); err != nil || len(list) == 0 {
 		return nil, slipway.Errorf(slipway.CodeInvalid, "the request body must be a list of at least one run creation")
 	}
+	if len(list) > maxNamed { // they are written in one transaction
+		return nil, slipway.Errorf(slipway.CodeInvalid, "the request body has %d run creations; give at most %d and repeat the call for the others", len(list), maxNamed)
+	}
 	calls := make([]runCall, 0, len(list))
 	for i, one := range list {
 		b, err := parseBody(one, "body", i)

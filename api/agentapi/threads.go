@@ -205,8 +205,16 @@ func (a *API) searchThreads(w http.ResponseWriter, r *http.Request) error {
 	}))
 }
 
+// maxNamed bounds how many things one request may name or make: each costs a look into the database, or a row.
+const maxNamed = 1000
+
+// uuids takes a list of ids, each once.
 func (b *body) uuids(name string) []string {
 	list := b.list(name)
+	if len(list) > maxNamed {
+		b.wrong(name, "has %d ids; give at most %d and repeat the call for the others", len(list), maxNamed)
+		return nil
+	}
 	for i, s := range list {
 		id, ok := parseUUID(s)
 		if !ok {
@@ -214,7 +222,17 @@ func (b *body) uuids(name string) []string {
 		}
 		list[i] = id
 	}
-	return list
+	return unique(list)
+}
+
+// unique is the list without repetitions, in its order; nil stays nil.
+func unique(list []string) []string {
+	seen := make(map[string]bool, len(list))
+	return slices.DeleteFunc(list, func(s string) bool {
+		again := seen[s]
+		seen[s] = true
+		return again
+	})
 }
 
 func (a *API) countThreads(w http.ResponseWriter, r *http.Request) error {
