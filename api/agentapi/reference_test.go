@@ -53,7 +53,7 @@ func TestAJoinedStatelessRunTellsItsThread(t *testing.T) {
 	t.Parallel()
 	for want, f := range map[string]agentapi.Engine{
 		"/threads/" + thread + "/runs/" + runID + "/stream?stream_mode=custom": &joining{},
-		"/runs/" + runID + "/stream?stream_mode=custom":                         &fake{},
+		"/runs/" + runID + "/stream?stream_mode=custom":                        &fake{},
 	} {
 		w := httptest.NewRecorder()
 		api := agentapi.New(f, agentapi.Config{Log: slog.New(slog.DiscardHandler)})
