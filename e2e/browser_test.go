@@ -20,8 +20,13 @@ func TestReactPageInABrowser(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page")
 	check(t, lay(page, "testdata/clients/react", modules))
 	m := newMachine(t)
-	for _, deployment := range m.bothLanguages() {
-		m.in(page, "node", "drive.mjs", chromium, t.TempDir(), deployment)
+	for i, deployment := range m.bothLanguages() {
+		language := []string{"js", "py"}[i]
+		source, err := filepath.Abs(filepath.Join("testdata/components", language))
+		check(t, err)
+		_, err = m.slipway("deploy", source, "--name", "ui-"+language)
+		check(t, err)
+		m.in(page, "node", "drive.mjs", chromium, t.TempDir(), deployment, m.url+"/d/ui-"+language)
 	}
 }
 

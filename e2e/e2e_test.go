@@ -86,14 +86,16 @@ func pipInstall(into string) error {
 	return command(into, "venv/bin/python", "-m", "pip", "install", "-q", "-r", "requirements.txt")
 }
 
-// warmed returns a data directory, kept in the user's cache, in which the graphs of both languages were deployed once.
+// warmed returns a data directory, kept in the user's cache, in which the graphs of both languages and an application with
+// components were deployed once.
 func warmed() (string, error) {
 	sum := sha256.New()
 	files, err := filepath.Glob("../toolchain/*/*.go") // they decide how a layer is made and named
 	if err != nil {
 		return "", err
 	}
-	for _, name := range append(files, filepath.Join(shared.graphs, "js/package-lock.json"), filepath.Join(shared.graphs, "py/requirements.txt")) {
+	files = append(files, filepath.Join(shared.graphs, "js/package-lock.json"), filepath.Join(shared.graphs, "py/requirements.txt"), "testdata/components/js/package-lock.json")
+	for _, name := range files {
 		raw, err := os.ReadFile(name)
 		if err != nil {
 			return "", err
@@ -117,8 +119,8 @@ func warmed() (string, error) {
 		return "", err
 	}
 	defer stopEverything(dir)
-	for _, language := range []string{"js", "py"} {
-		if err := command(".", slipway, "deploy", filepath.Join(shared.graphs, language), "--data-dir", dir); err != nil {
+	for name, source := range map[string]string{"js": filepath.Join(shared.graphs, "js"), "py": filepath.Join(shared.graphs, "py"), "components": "testdata/components/js"} {
+		if err := command(".", slipway, "deploy", source, "--name", name, "--data-dir", dir); err != nil {
 			return "", err
 		}
 	}

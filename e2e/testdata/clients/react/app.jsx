@@ -3,8 +3,10 @@
 import { useState } from "react";
 import { createRoot } from "react-dom/client";
 import { useStream } from "@langchain/langgraph-sdk/react";
+import { experimental_loadShare, LoadExternalComponent, uiMessageReducer } from "@langchain/langgraph-sdk/react-ui";
 
 const address = new URLSearchParams(location.search);
+experimental_loadShare("page-greeting", { greeting: "From the page" });
 window.page = { texts: [], custom: [], finished: 0 };
 
 function Page() {
@@ -19,7 +21,10 @@ function Page() {
     },
     fetchStateHistory: true,
     reconnectOnMount: true,
-    onCustomEvent: (data) => window.page.custom.push(data),
+    onCustomEvent: (data, { mutate }) => {
+      window.page.custom.push(data);
+      if (data?.type === "ui") mutate((prev) => ({ ...prev, ui: uiMessageReducer(prev.ui ?? [], data) }));
+    },
     onFinish: () => window.page.finished++,
   });
   window.page.stream = stream;
@@ -37,6 +42,9 @@ function Page() {
           <Message key={m.id ?? i} message={m} stream={stream} />
         ))}
       </ol>
+      {stream.values.ui?.map((shown) => (
+        <LoadExternalComponent key={shown.id} stream={stream} message={shown} className="component" />
+      ))}
       <Composer stream={stream} />
       <button id="stop" onClick={() => stream.stop()}>
         Stop

@@ -1,5 +1,6 @@
-// Drives a deployment as a React page in a real browser does: node drive.mjs CHROMIUM DIRECTORY URL. The page is bundled, served
-// from an origin of its own and told to talk to URL; every check is one line of output, the first that fails ends the program.
+// Drives a deployment as a React page in a real browser does: node drive.mjs CHROMIUM DIRECTORY URL COMPONENTS. The page is
+// bundled, served from an origin of its own and told to talk to URL, or to COMPONENTS, a deployment that brings some; every
+// check is one line of output, the first that fails ends the program.
 import assert from "node:assert/strict";
 import { createServer } from "node:http";
 import { join } from "node:path";
@@ -7,7 +8,7 @@ import { build } from "esbuild";
 import { chromium } from "playwright-core";
 import { Client } from "@langchain/langgraph-sdk";
 
-const [executablePath, directory, api] = process.argv.slice(2);
+const [executablePath, directory, api, components] = process.argv.slice(2);
 const client = new Client({ apiUrl: api });
 
 const bundle = await build({ entryPoints: [join(import.meta.dirname, "app.jsx")], bundle: true, write: false, jsx: "automatic", minify: true });
@@ -25,10 +26,10 @@ const browser = await chromium.launchPersistentContext(join(directory, "profile"
 });
 const faults = [];
 
-async function open(assistant, thread = "") {
+async function open(assistant, at = api) {
   const page = await browser.newPage();
   page.on("pageerror", (error) => faults.push(String(error)));
-  await page.goto(`http://127.0.0.1:${site.address().port}/?api=${encodeURIComponent(api)}&assistant=${assistant}${thread ? "#" + thread : ""}`);
+  await page.goto(`http://127.0.0.1:${site.address().port}/?api=${encodeURIComponent(at)}&assistant=${assistant}`);
   await page.waitForSelector("h1");
   return page;
 }
@@ -134,6 +135,25 @@ const checks = {
     await settled(page, 1);
     assert.deepEqual(await page.evaluate(() => window.page.custom), [{ from: "inner" }]);
     assert.equal(JSON.parse(await page.textContent("#values")).x, 12);
+  },
+  async "a component of the graph is shown, and lives"() {
+    const page = await open("weather", components);
+    const loaded = [];
+    page.on("response", (response) => loaded.push(response));
+    await say(page, "Oslo");
+    await settled(page, 1);
+    const weather = page.locator(".component .weather"); // in a shadow root
+    await weather.waitFor();
+    assert.equal(await weather.textContent(), "From the page: Oslo is sunny, seen 0");
+    await weather.click();
+    assert.equal(await weather.textContent(), "From the page: Oslo is sunny, seen 1");
+    assert.equal(await weather.evaluate((button) => getComputedStyle(button).color), "rgb(1, 2, 3)");
+    const files = loaded.filter((r) => r.request().method() === "GET" && r.url().includes("/ui/weather/"));
+    assert.deepEqual(files.map((r) => new URL(r.url()).pathname.split("/").at(-1)).sort(), ["entrypoint.css", "entrypoint.js"]);
+    for (const file of files) assert.match((await file.allHeaders())["cache-control"], /immutable/);
+    await page.reload(); // the message is in the thread's values
+    await weather.waitFor();
+    assert.equal(await weather.textContent(), "From the page: Oslo is sunny, seen 0");
   },
   async "a failure is shown"() {
     const page = await open("fails");
