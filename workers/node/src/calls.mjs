@@ -139,6 +139,6 @@ async function open(tools, call, access) {
   const config = libraryConfig(call.config);
   config.configurable.checkpoint_ns ??= '';
   const made = await instantiate(tools.graph(call.graph_id), config, { access });
-  const graph = tools.bind(made, { ...OUTSIDE, extra: storedMetadata(config.metadata) }, 0);
+  const graph = tools.bind(made, call.graph_id, { ...OUTSIDE, extra: storedMetadata(config.metadata) }, 0);
   return { graph, config };
 }

@@ -94,7 +94,7 @@ export class Run {
   async #play() {
     const access = /** @type {const} */ ('threads.create_run');
     const made = await instantiate(this.#tools.graph(this.#request.graph_id), this.#config, { access, context: this.#request.context });
-    this.#graph = this.#tools.bind(made, this.#request.temporary ? undefined : this.#scope, this.#stream);
+    this.#graph = this.#tools.bind(made, this.#request.graph_id, this.#request.temporary ? undefined : this.#scope, this.#stream);
     if (this.#request.stream_mode?.length > 0) slowSteps(this.#graph, () => this.#starved);
     if (this.#request.strict_resume) await this.#checkResume();
     this.#abort.signal.throwIfAborted();

@@ -63,22 +63,29 @@ function itemOf({ namespace, key, value, created_at, updated_at, score }) {
 
 /**
  * Makes the cache class over the user's own base class: results of nodes with a cache policy, shared by all workers
- * of this language (reference 15).
+ * of this language (reference 15). Each graph has entries of its own: the library names them by node, and a deployment may
+ * have two nodes of one name.
  *
  * @param {any} checkpoint the module `@langchain/langgraph-checkpoint`
  */
 export function cacheClass(checkpoint) {
   return class SlipwayCache extends checkpoint.BaseCache {
-    /** @param {import('./link.mjs').Link} link @param {any} [serde] */
-    constructor(link, serde = undefined) {
+    /** @param {import('./link.mjs').Link} link @param {any} serde @param {string} graphId */
+    constructor(link, serde, graphId) {
       super(serde);
       this.link = link;
+      this.graphId = graphId;
+    }
+
+    /** @param {string[]} namespace */
+    place(namespace) {
+      return [this.graphId, ...namespace];
     }
 
     /** @param {[string[], string][]} keys */
     async get(keys) {
       if (keys.length === 0) return [];
-      const answer = await this.link.ask({ op: 'cache.get', run: 0, language: 'node', keys });
+      const answer = await this.link.ask({ op: 'cache.get', run: 0, language: 'node', keys: keys.map(([namespace, key]) => [this.place(namespace), key]) });
       const cutter = new Cutter(answer.payload);
       return Promise.all(answer.envelope.hits.map(async (/** @type {any} */ hit) => {
         return { key: keys[hit.index], value: await this.serde.loadsTyped(hit.type, cutter.take(hit.size)) };
@@ -89,14 +96,14 @@ export function cacheClass(checkpoint) {
     async set(pairs) {
       const dumped = await Promise.all(pairs.map(({ value }) => this.serde.dumpsTyped(value)));
       const entries = pairs.map(({ key: [namespace, key], ttl }, i) => {
-        return { namespace, key, ttl: ttl ?? null, type: dumped[i][0], size: dumped[i][1].byteLength };
+        return { namespace: this.place(namespace), key, ttl: ttl ?? null, type: dumped[i][0], size: dumped[i][1].byteLength };
       });
       this.link.tell({ op: 'cache.set', run: 0, language: 'node', entries }, dumped.map(([, bytes]) => bytes));
     }
 
     /** @param {string[][]} namespaces none means all */
     async clear(namespaces) {
-      await this.link.ask({ op: 'cache.clear', run: 0, language: 'node', namespaces: namespaces.length > 0 ? namespaces : null });
+      await this.link.ask({ op: 'cache.clear', run: 0, language: 'node', namespaces: namespaces.length > 0 ? namespaces.map((namespace) => this.place(namespace)) : null });
     }
   };
 }

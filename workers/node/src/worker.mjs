@@ -33,7 +33,7 @@ import { Findings } from './types.mjs';
  * @property {Describer} describer
  * @property {string | null} version of langgraph
  * @property {(id: string) => import('./loader.mjs').Loaded} graph finds a loaded graph, or throws
- * @property {(graph: any, scope: Scope | undefined, run: number) => any} bind makes a copy with the server's storage; without scope, without checkpointer
+ * @property {(graph: any, graphId: string, scope: Scope | undefined, run: number) => any} bind makes a copy with the server's storage; without scope, without checkpointer
  */
 
 /** The protocol this worker speaks. */
@@ -199,7 +199,7 @@ export function toolsOver(library, link, { graphs, ...rest }) {
   const kept = once(() => {
     const { serde: plain } = new Saver(link);
     const serde = parts.encryption?.serde(plain) ?? plain;
-    return { serde, cache: new Cache(link, serde) };
+    return serde;
   });
   return {
     ...rest,
@@ -207,10 +207,10 @@ export function toolsOver(library, link, { graphs, ...rest }) {
     library,
     version: library.version,
     graph: (id) => found(graphs, id),
-    bind: (graph, scope, run) => {
-      const { serde, cache } = kept();
+    bind: (graph, graphId, scope, run) => {
+      const serde = kept();
       const checkpointer = scope && (parts.checkpointer ?? new Saver(link, scope, serde));
-      return copyOf(graph, checkpointer, parts.store ?? new Store(link, run), cache);
+      return copyOf(graph, checkpointer, parts.store ?? new Store(link, run), new Cache(link, serde, graphId));
     },
   };
 }
@@ -232,13 +232,7 @@ function once(make) {
  * @param {any} cache
  */
 function copyOf(graph, checkpointer, store, cache) {
-  const own = { checkpointer, store, ...(usesCache(graph) ? { cache } : {}) };
-  return Object.assign(Object.create(Object.getPrototypeOf(graph)), graph, own);
-}
-
-/** @param {any} graph */
-function usesCache(graph) {
-  return graph.cache !== undefined || Object.values(graph.nodes ?? {}).some((node) => /** @type {any} */ (node).cachePolicy !== undefined);
+  return Object.assign(Object.create(Object.getPrototypeOf(graph)), graph, { checkpointer, store, cache });
 }
 
 /** @param {Map<string, import('./loader.mjs').Loaded>} graphs @param {string} id */

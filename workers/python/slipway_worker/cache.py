@@ -1,5 +1,8 @@
 """The cache of nodes over the link: shared by all workers of one language (reference 15).
 
+Each graph has entries of its own: the library names a node's entries by function and node, and a deployment may have two
+nodes of one name made by functions of one name.
+
 A cache may fail: what cannot be read is computed again, what cannot be kept is not kept, and the run goes on.
 """
 
@@ -17,24 +20,29 @@ Key = tuple[tuple[str, ...], str]
 
 
 class Cache(BaseCache[Any]):
-    """A cache over the link, for the life of the worker."""
+    """The cache of one graph over the link, for the life of the worker."""
 
-    def __init__(self, link: Link, serde: Any, warn: Callable[[str], None]) -> None:
+    def __init__(self, link: Link, serde: Any, warn: Callable[[str], None], graph_id: str = "") -> None:
         super().__init__(serde=serde)
         self._link = link
         self._warn = warn
+        self._graph_id = graph_id
+
+    def of(self, graph_id: str) -> Cache:
+        """Return the cache of a graph."""
+        return Cache(self._link, self.serde, self._warn, graph_id)
 
     def get(self, keys: Sequence[Key]) -> dict[Key, Any]:
         """Return the values that are there, by their keys."""
         try:
-            return self._hits(keys, self._link.ask_sync("cache.get", _keys(keys))) if keys else {}
+            return self._hits(keys, self._link.ask_sync("cache.get", self._keys(keys))) if keys else {}
         except LinkError as error:
             return self._missed("read", error)
 
     async def aget(self, keys: Sequence[Key]) -> dict[Key, Any]:
         """Return the values that are there, by their keys."""
         try:
-            return self._hits(keys, await self._link.ask("cache.get", _keys(keys))) if keys else {}
+            return self._hits(keys, await self._link.ask("cache.get", self._keys(keys))) if keys else {}
         except LinkError as error:
             return self._missed("read", error)
 
@@ -54,17 +62,17 @@ class Cache(BaseCache[Any]):
 
     def clear(self, namespaces: Sequence[tuple[str, ...]] | None = None) -> None:
         """Forget these namespaces, or everything."""
-        self._link.ask_sync("cache.clear", _namespaces(namespaces))
+        self._link.ask_sync("cache.clear", self._namespaces(namespaces))
 
     async def aclear(self, namespaces: Sequence[tuple[str, ...]] | None = None) -> None:
         """Forget these namespaces, or everything."""
-        await self._link.ask("cache.clear", _namespaces(namespaces))
+        await self._link.ask("cache.clear", self._namespaces(namespaces))
 
     def _entries(self, pairs: Mapping[Key, tuple[Any, int | None]]) -> tuple[dict[str, Any], bytes]:
         entries, data = [], []
         for (namespace, key), (value, ttl) in pairs.items():
             kind, raw = self.serde.dumps_typed(value)
-            entries.append({"namespace": list(namespace), "key": key, "ttl": ttl, "type": kind, "size": len(raw)})
+            entries.append({"namespace": self._place(namespace), "key": key, "ttl": ttl, "type": kind, "size": len(raw)})
             data.append(raw)
         return {"run": 0, "entries": entries}, b"".join(data)
 
@@ -81,10 +89,11 @@ class Cache(BaseCache[Any]):
         self._warn(f"the cache of nodes could not be {what}: {error}")
         return {}
 
+    def _place(self, namespace: Sequence[str]) -> list[str]:
+        return [self._graph_id, *namespace]
 
-def _keys(keys: Sequence[Key]) -> dict[str, Any]:
-    return {"run": 0, "keys": [[list(namespace), key] for namespace, key in keys]}
+    def _keys(self, keys: Sequence[Key]) -> dict[str, Any]:
+        return {"run": 0, "keys": [[self._place(namespace), key] for namespace, key in keys]}
 
-
-def _namespaces(namespaces: Sequence[tuple[str, ...]] | None) -> dict[str, Any]:
-    return {"run": 0, "namespaces": None if namespaces is None else [list(ns) for ns in namespaces]}
+    def _namespaces(self, namespaces: Sequence[tuple[str, ...]] | None) -> dict[str, Any]:
+        return {"run": 0, "namespaces": None if namespaces is None else [self._place(ns) for ns in namespaces]}

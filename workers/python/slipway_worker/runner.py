@@ -99,7 +99,7 @@ class Run:
     def _equip(self, source: Pregel) -> Pregel:
         update: dict[str, Any] = {"checkpointer": self._saver, "store": self._store}
         if self._cache is not None:
-            update["cache"] = source.cache or self._cache
+            update["cache"] = source.cache or self._cache.of(self._graph.graph_id)
         return source.copy(update=update)
 
     # Streaming
