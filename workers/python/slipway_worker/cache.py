@@ -1,6 +1,6 @@
 """The cache of nodes over the link: shared by all workers of one language (reference 15).
 
-Each graph has entries of its own: the library names a node's entries by function and node, and a deployment may have two
+Each graph has entries of its own: the library names them by function and node, and two graphs of a deployment may have
 nodes of one name made by functions of one name.
 
 A cache may fail: what cannot be read is computed again, what cannot be kept is not kept, and the run goes on.
@@ -72,7 +72,9 @@ class Cache(BaseCache[Any]):
         entries, data = [], []
         for (namespace, key), (value, ttl) in pairs.items():
             kind, raw = self.serde.dumps_typed(value)
-            entries.append({"namespace": self._place(namespace), "key": key, "ttl": ttl, "type": kind, "size": len(raw)})
+            entries.append(
+                {"namespace": self._place(namespace), "key": key, "ttl": ttl, "type": kind, "size": len(raw)}
+            )
             data.append(raw)
         return {"run": 0, "entries": entries}, b"".join(data)
 
