@@ -12,6 +12,8 @@ import (
 const (
 	// collectRest is the least time between two collections that nobody asked for.
 	collectRest = time.Minute
+	// collectShare bounds what collections take of the time: each is followed by so many times its own length of rest.
+	collectShare = 20
 	// collectEvery is the most, for what happens without a change of the records: caches grow.
 	collectEvery = time.Hour
 	// blobGrace is how long a blob stays that no record names yet: its upload is not complete.
@@ -46,12 +48,13 @@ func (s *Service) CollectNow(ctx context.Context, who slipway.Principal, in Coll
 func (s *Service) KeepTidy(ctx context.Context) error {
 	for ctx.Err() == nil {
 		_, changed := s.changed.state()
+		begun := s.clock()
 		if out, err := s.Collect(ctx, CollectionRequest{}); err != nil && ctx.Err() == nil {
 			s.log.Warn("not collected", "error", err.Error(), "retry_in", collectRest.String())
 		} else if len(out.Removals) > 0 {
 			s.log.Info("collected", "removed", len(out.Removals), "freed_bytes", out.Freed, "kept_bytes", out.Kept)
 		}
-		if wait(ctx, nil, collectRest) == nil {
+		if wait(ctx, nil, max(collectRest, collectShare*s.clock().Sub(begun))) == nil {
 			_ = wait(ctx, changed, collectEvery)
 		}
 	}
