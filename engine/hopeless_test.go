@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/slipway-dev/slipway/agent"
-	"github.com/slipway-dev/slipway/engine"
 	"github.com/slipway-dev/slipway/worker/fake"
 )
 
@@ -84,8 +83,7 @@ func TestARunOfAWorkerThatNeverStartsEnds(t *testing.T) {
 	if got := failure(t, s, run); !strings.Contains(got, "no module langgraph") {
 		t.Errorf("got %s", got)
 	}
-	var h engine.Health = s.Health(t.Context())
-	if !strings.Contains(h.Workers, "no module langgraph") {
-		t.Errorf("health: got %q", h.Workers)
+	if got := s.Health(t.Context()).Workers; !strings.Contains(got, "no module langgraph") {
+		t.Errorf("health: got %q", got)
 	}
 }

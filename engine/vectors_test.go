@@ -45,12 +45,6 @@ func (e *embedder) answer(_ context.Context, envelope json.RawMessage) (json.Raw
 	return json.Marshal(vectors)
 }
 
-func (e *embedder) set(fail error) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.fail = fail
-}
-
 func (e *embedder) calls() [][]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -31,7 +31,7 @@ func TestURLs(t *testing.T) {
 func TestRefusalsDoNotTellTheKey(t *testing.T) {
 	t.Parallel()
 	for name, answer := range map[string]http.HandlerFunc{
-		"403 ":      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad key secret", 403) },
+		"403 ":      func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad key secret", http.StatusForbidden) },
 		"not what":  func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<html>")) },
 		"0 address": func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("[]")) },
 	} {

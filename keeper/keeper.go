@@ -67,8 +67,7 @@ func Start(keeper string, cmd *exec.Cmd) (*Process, error) {
 	own.ExtraFiles = append([]*os.File{theirs}, cmd.ExtraFiles...)
 	own.SysProcAttr = &syscall.SysProcAttr{Setsid: true} // whoever kills the starter's session leaves the keeper its work
 	if err := own.Start(); err != nil {
-		ours.Close()
-		return nil, fmt.Errorf("start a keeper: %w", err)
+		return nil, errors.Join(fmt.Errorf("start a keeper: %w", err), ours.Close())
 	}
 	p := &Process{cmd: own, line: ours}
 	o := order{Path: cmd.Path, Args: cmd.Args, Dir: cmd.Dir, Env: cmd.Environ(), Files: 3 + len(cmd.ExtraFiles)}

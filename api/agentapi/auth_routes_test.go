@@ -10,13 +10,13 @@ import (
 
 // access is a route as ann uses it on what is hers: how, and what the application's handlers are asked for it.
 type access struct {
-	route        string
-	method, path string
-	body         string
-	asks         string
-	status       int  // of success; 0 = 200
-	open         bool // for everybody
-	fresh        bool // makes something new: there is nothing to be hidden
+	route  string
+	path   string
+	body   string
+	asks   string
+	status int  // of success; 0 = 200
+	open   bool // for everybody
+	fresh  bool // makes something new: there is nothing to be hidden
 }
 
 const (

@@ -50,7 +50,7 @@ func run(s settings) error {
 	if err != nil {
 		return err
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	random := rand.New(rand.NewSource(1))
 	begun := time.Now()
 	if err := s.fill(store, random); err != nil {

@@ -81,7 +81,7 @@ func TestAnExchangeCarriesBothBodies(t *testing.T) {
 			t.Errorf("request: got %+v", got)
 		}
 		body := bytes.Repeat([]byte("0123456789abcdef"), 100_000) // six windows and more
-		go func() { // the app echoes
+		go func() {                                               // the app echoes
 			if err := app.Respond(agent.HTTPResponse{Status: 201}); err != nil {
 				t.Error(err)
 			}
