@@ -157,6 +157,11 @@ func (e *Engine) admission(ctx context.Context, r RunRequest) (agent.Admission, 
 		}
 	}
 	made := e.makeAdmission(r, a, thread)
+	from := parse(parse(made.Run.Kwargs.Config)["configurable"])
+	start := agent.CheckpointKey{ID: from.text("checkpoint_id"), Namespace: from.text("checkpoint_ns")}
+	if err := e.requireCheckpoint(ctx, thread.ID, start, e.savesElsewhere(a.GraphID)); err != nil {
+		return agent.Admission{}, err
+	}
 	made.Run.Kwargs.EncryptionContext = agent.EncryptionContextFrom(ctx)
 	return made, nil
 }

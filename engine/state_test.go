@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"encoding/json"
+	"strings"
 	"testing"
 
 	"github.com/slipway-dev/slipway"
@@ -112,5 +113,34 @@ func TestUpdatingAnUnknownCheckpointIsRefused(t *testing.T) {
 	_, err := s.UpdateState(t.Context(), engine.StateUpdate{ThreadID: thread, Values: json.RawMessage(`{}`), Checkpoint: agent.CheckpointKey{ID: checkpointID(9)}})
 	if slipway.ErrorCode(err) != slipway.CodeNotFound {
 		t.Errorf("got %v, want not_found", err)
+	}
+}
+
+// A run from a checkpoint that the thread does not have is refused: its graph would begin anew and hide the conversation.
+func TestARunFromAnUnknownCheckpointIsRefused(t *testing.T) {
+	t.Parallel()
+	s := newWorld(t).start("a", 1, map[string]fake.Graph{"agent": func(_ context.Context, r *fake.Run) agent.Done {
+		r.Checkpoint(checkpointID(1), `{}`)
+		return r.Success(checkpointID(1), string(r.Job.Run.Kwargs.Config))
+	}})
+	thread := s.thread()
+	s.wait(s.create(request(thread, "agent", `{"n":1}`)))
+	known := request(thread, "agent", `{}`)
+	known.CheckpointID = checkpointID(1)
+	if got := string(s.wait(s.create(known)).Body); !strings.Contains(got, `"checkpoint_id":"`+checkpointID(1)+`"`) {
+		t.Errorf("a run from a checkpoint has the config %s", got)
+	}
+	before := s.state(thread)
+	for name, r := range map[string]engine.RunRequest{
+		"checkpoint":    {Checkpoint: json.RawMessage(`{"checkpoint_id":"1f000000-0000-6000-8000-000000000000"}`)},
+		"checkpoint_id": {CheckpointID: "1f000000-0000-6000-8000-000000000000"},
+	} {
+		r.ThreadID, r.AssistantID, r.Input = thread, "agent", json.RawMessage(`{"n":2}`)
+		if _, err := s.CreateRun(t.Context(), r); slipway.ErrorCode(err) != slipway.CodeNotFound {
+			t.Errorf("%s: got %v, want a refusal", name, err)
+		}
+	}
+	if got := s.state(thread); got != before {
+		t.Errorf("the state is %s, want %s", got, before)
 	}
 }

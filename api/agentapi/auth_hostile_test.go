@@ -71,6 +71,12 @@ func TestAddressesInsideBodiesLeadNowhere(t *testing.T) {
 	if got := s.do("bob", "POST", "/threads/"+his+"/state/checkpoint", `{"checkpoint":`+address+`}`); got.status != 404 {
 		t.Errorf("state: got %d %s", got.status, got.body)
 	}
+	for _, body := range []string{`{"assistant_id":"agent","checkpoint":` + address + `}`, `{"assistant_id":"agent","config":{"configurable":` + address + `}}`} {
+		if got := s.do("bob", "POST", "/threads/"+his+"/runs/wait", body); got.status != 404 {
+			t.Errorf("a run from ann's checkpoint: got %d %s", got.status, got.body)
+		}
+	}
+	address = mine.fill(`{"thread_id":"{thread}","checkpoint_ns":""}`)
 	s.must("bob", "POST", "/threads/"+his+"/runs/wait", `{"assistant_id":"agent","checkpoint":`+address+`,"config":{"configurable":`+address+`}}`, "")
 	s.mu.Lock()
 	job := s.jobs[len(s.jobs)-1]

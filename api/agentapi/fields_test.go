@@ -219,7 +219,7 @@ func TestFieldsReachTheGraph(t *testing.T) {
 		{`"input":1`, `"stream_mode":["values"]`}, {`"context":{"c":1}`, `"context":{"c":1}`}, {`"feedback_keys":"k"`, `"feedback_keys":["k"]`},
 		{`"langsmith_tracer":{"project_name":"p"}`, `"langsmith_project":"p"`}, {`"config":{"recursion_limit":7}`, `"recursion_limit":7`},
 		{`"config":{"configurable":{"x":1}}`, `"x":1`}, {`"config":{"run_name":"named"}`, `"run_name":"named"`},
-		{`"checkpoint":{"checkpoint_id":"c","checkpoint_ns":"s"}`, `"checkpoint_ns":"s"`}, {`"checkpoint_id":"c"`, `"checkpoint_id":"c"`},
+		{`"checkpoint":{"checkpoint_ns":"s"}`, `"checkpoint_ns":"s"`}, {`"checkpoint_id":"c"`, `Checkpoint c not found`},
 		{`"metadata":{"m":1}`, `"m":1`}, {`"if_not_exists":"create"`, `"graph_id":"agent"`}, {`"after_seconds":0.01`, `"temporary":false`},
 	} {
 		var made struct {
