@@ -1,6 +1,10 @@
 package gateway
 
-import "time"
+import (
+	"net/netip"
+	"slices"
+	"time"
+)
 
 // Config are the settings of a Gateway. Zero values mean the defaults named.
 type Config struct {
@@ -12,6 +16,15 @@ type Config struct {
 	DialTimeout time.Duration
 	// IdlePerHost is how many idle connections to one agent server are kept; 256.
 	IdlePerHost int
+	// TrustedProxies are the networks of proxies in front: what they say in X-Forwarded-For, -Host and -Proto is passed on.
+	// From anybody else these headers are replaced.
+	TrustedProxies []netip.Prefix
+}
+
+// trusts says whether an address, with its port, is a trusted proxy's.
+func (c Config) trusts(peer string) bool {
+	from, err := netip.ParseAddrPort(peer)
+	return err == nil && slices.ContainsFunc(c.TrustedProxies, func(p netip.Prefix) bool { return p.Contains(from.Addr().Unmap()) })
 }
 
 func (c Config) withDefaults() Config {

@@ -142,8 +142,23 @@ func (g *Gateway) rewrite(pr *httputil.ProxyRequest) {
 	pr.Out.URL.Scheme, pr.Out.URL.Host = "http", "agent" // the transport fills in the endpoint
 	pr.Out.URL.RawQuery = pr.In.URL.RawQuery
 	pr.Out.Host = pr.In.Host
-	pr.SetXForwarded()
+	g.forwarded(pr)
 	pr.Out.Header.Set("X-Forwarded-Prefix", strings.TrimSuffix(g.cfg.Prefix, "/")+"/"+name)
+}
+
+// forwarded says from whom the request is and which address was asked; a trusted proxy's word on both goes on.
+func (g *Gateway) forwarded(pr *httputil.ProxyRequest) {
+	const from = "X-Forwarded-For"
+	trusted := g.cfg.trusts(pr.In.RemoteAddr)
+	if trusted {
+		pr.Out.Header[from] = pr.In.Header[from]
+	}
+	pr.SetXForwarded()
+	for _, name := range []string{"X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if said := pr.In.Header.Get(name); trusted && said != "" {
+			pr.Out.Header.Set(name, said)
+		}
+	}
 }
 
 // mark names the revision on its answer.

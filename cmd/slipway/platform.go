@@ -160,15 +160,15 @@ func (p *platform) wire(where installation, s upSettings, blobs slipway.Blob) er
 	if s.build.builds > 0 {
 		p.builder = openBuilder(where, s, p.builds, blobs, p.log)
 	}
-	p.gateway = gateway.New(gateway.Config{}, p.log)
-	p.listener = listener.New(s.failAt.feed(p.control), s.failAt.runtime(p.runtime), s.failAt.router(p.gateway), listener.Config{}, now, p.log)
-	mux := http.NewServeMux()
-	mux.Handle("/d/", p.sender.Watch("gateway", p.whenSynced(p.gateway)))
-	p.handleImages(mux)
 	proxies, err := s.access.authn()
 	if err != nil {
 		return err
 	}
+	p.gateway = gateway.New(gateway.Config{TrustedProxies: proxies.TrustedProxies}, p.log)
+	p.listener = listener.New(s.failAt.feed(p.control), s.failAt.runtime(p.runtime), s.failAt.router(p.gateway), listener.Config{}, now, p.log)
+	mux := http.NewServeMux()
+	mux.Handle("/d/", p.sender.Watch("gateway", p.whenSynced(p.gateway)))
+	p.handleImages(mux)
 	api := controlapi.New(p.control, controlapi.Config{BaseURL: s.base(p.url), Version: version, Log: p.log, Authn: proxies, Telemetry: p.sender})
 	mux.Handle("/webhooks/", p.sender.Watch("control", s.failAt.handler(api))) // in no dialect: what a host signed must stay as it is
 	mux.Handle("/", p.sender.Watch("control", s.failAt.handler(dialect.New(api, controlapi.DocsPage))))
