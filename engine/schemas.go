@@ -156,6 +156,9 @@ func (e *Engine) describe(ctx context.Context, a agent.Assistant, call map[strin
 
 // askDescription outlives the client that asked first.
 func (e *Engine) askDescription(w agent.Worker, key string, call map[string]any) (json.RawMessage, error) {
+	if raw, ok := e.described.get(key); ok {
+		return raw, nil // it was answered between the look and the flight
+	}
 	ctx, cancel := context.WithTimeout(e.life, describePatience)
 	defer cancel()
 	envelope, err := json.Marshal(call)
