@@ -154,7 +154,7 @@ func (a *API) getUI(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return fmt.Errorf("open a component: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	seekable, ok := file.(io.ReadSeeker)
 	if !ok {
 		return fmt.Errorf("open a component: %s cannot seek", name)
