@@ -34,6 +34,7 @@ from langgraph.types import Command, Send, interrupt
 class State(TypedDict, total=False):
     ran: Annotated[list, operator.add]
     wait: int
+    until: str  # a file
 
 
 def graph(edges, **nodes):
@@ -53,8 +54,9 @@ async def pid(state):
     return {"ran": [os.getpid()]}
 
 
-async def slow_pid(state):
-    await asyncio.sleep(state.get("wait", 0))
+async def pid_then(state):
+    while not os.path.exists(state["until"]):
+        await asyncio.sleep(0.02)
     return {"ran": [os.getpid()]}
 
 
@@ -82,7 +84,7 @@ async def wait(state):
     return {"ran": ["two"]}
 
 
-work = graph([(START, "a"), ("a", "b")], a=pid, b=slow_pid)
+work = graph([(START, "a"), ("a", "b")], a=pid, b=pid_then)
 blocked = graph([(START, "a")], a=block)
 steps = graph([(START, "one"), ("one", "two"), ("two", "three")], one=note("one"), two=wait, three=note("three"))
 child = graph([(START, "inner")], inner=ask("inner"))
@@ -92,10 +94,11 @@ memory = graph([(START, "a")], a=remember)
 `
 
 const semanticsNode = `
+import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Annotation, END, interrupt, START, StateGraph } from "@langchain/langgraph";
 
-const State = Annotation.Root({ ran: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }), wait: Annotation() });
+const State = Annotation.Root({ ran: Annotation({ reducer: (a, b) => a.concat(b), default: () => [] }), wait: Annotation(), until: Annotation() });
 const graph = (edges, nodes, options) => {
   const g = new StateGraph(State);
   for (const [name, node] of Object.entries(nodes)) g.addNode(name, node);
@@ -104,8 +107,8 @@ const graph = (edges, nodes, options) => {
 };
 const note = (name) => () => ({ ran: [name] });
 const pid = () => ({ ran: [process.pid] });
-const slowPid = async (state, config) => {
-  await sleep((state.wait ?? 0) * 1000, undefined, { signal: config.signal });
+const pidThen = async (state, config) => {
+  while (!existsSync(state.until)) await sleep(20, undefined, { signal: config.signal });
   return { ran: [process.pid] };
 };
 const block = () => {
@@ -117,7 +120,7 @@ const wait = async (state, config) => {
   return { ran: ["two"] };
 };
 
-export const work = graph([[START, "a"], ["a", "b"]], { a: pid, b: slowPid });
+export const work = graph([[START, "a"], ["a", "b"]], { a: pid, b: pidThen });
 export const blocked = graph([[START, "a"]], { a: block });
 export const steps = graph([[START, "one"], ["one", "two"], ["two", "three"]], { one: note("one"), two: wait, three: note("three") });
 const child = graph([[START, "inner"]], { inner: ask("inner") });
@@ -279,9 +282,10 @@ func TestABlockedWorkerIsKilledAndOnlyItsNeighboursStartAgain(t *testing.T) {
 	inBoth(t, func(t *testing.T, language slipway.Language) {
 		s := serve(t, language, 2, nil)
 		s.awaitWorkers(2)
+		until := filepath.Join(t.TempDir(), "over")
 		var runs []agent.Run
 		for range 4 {
-			runs = append(runs, s.run(wish("work", s.thread(), `{"wait":6}`)))
+			runs = append(runs, s.run(wish("work", s.thread(), fmt.Sprintf(`{"until":%q}`, until))))
 		}
 		for _, r := range runs {
 			s.awaitState(r.ThreadID, "[b]")
@@ -292,6 +296,9 @@ func TestABlockedWorkerIsKilledAndOnlyItsNeighboursStartAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.awaitStatus(blocked, agent.RunInterrupted)
+		if err := os.WriteFile(until, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
 		alone, again := 0, 0
 		for _, r := range runs {
 			pids := strings.Fields(strings.Trim(s.ran(r), "[]"))
