@@ -17,7 +17,7 @@ const finish = (request) => w.server.finish(request);
 before(async () => {
   w = await startWorker();
   const loaded = await w.server.load(Object.fromEntries(NAMES.map((name) => [name, `./graphs.mjs:${name}`])));
-  assert.deepEqual(loaded, { graphs: Object.fromEntries(NAMES.map((name) => [name, { ok: true, factory: ['factory', 'whose'].includes(name) }])), parts: {}, warnings: [] });
+  assert.deepEqual(loaded, { graphs: Object.fromEntries(NAMES.map((name) => [name, { ok: true, factory: ['factory', 'unreadable', 'whose'].includes(name) }])), parts: {}, warnings: [] });
 });
 after(() => w.stop());
 
