@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -281,3 +282,14 @@ class Process(FakeServer):
         self.sock.shutdown(socket.SHUT_RDWR)
         self.sock.close()
         return self.process.wait(timeout=PATIENCE)
+
+
+def said(server: Process, text: str) -> bool:
+    """Whether the worker prints it before patience ends; its output goes to the file server.out."""
+    end = time.monotonic() + PATIENCE
+    while time.monotonic() < end:
+        with open(server.out.name) as out:
+            if text in out.read():
+                return True
+        time.sleep(0.01)
+    return False

@@ -3,7 +3,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from fake_server import Process
+from fake_server import Process, said
 
 from slipway_worker import frames
 
@@ -18,13 +18,6 @@ def server(tmp_path_factory):
         assert process.close() == 0
         out.seek(0)
         assert "app stopped" in out.read()
-
-
-def said(server, text):
-    while True:
-        with open(server.out.name) as out:
-            if text in out.read():
-                return True
 
 
 def test_routes_are_told(server):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import pytest
-from fake_server import Process
+from fake_server import Process, said
 
 from slipway_worker import frames
 
@@ -20,13 +20,6 @@ def server(tmp_path_factory):
         assert all(said["ok"] for said in loaded["graphs"].values()), loaded
         yield process
         process.close()
-
-
-def said(server, text):
-    while True:
-        with open(server.out.name) as out:
-            if text in out.read():
-                return True
 
 
 def test_clients_without_an_address_reach_the_server(server):

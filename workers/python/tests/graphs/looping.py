@@ -112,13 +112,13 @@ def busy(state: State):
 async def slow_tool_body(text: str) -> str:
     """Wait."""
     try:
+        print("tool called", flush=True)
         await asyncio.sleep(600)
     finally:
         print("tool cancelled", flush=True)
 
 
 async def call_slow_tool(state: State):
-    print("tool called", flush=True)
     await tool(slow_tool_body).ainvoke({"text": "x"})
 
 
